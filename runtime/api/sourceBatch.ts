@@ -1,0 +1,63 @@
+import type { Schema } from '../../schemas/data/index.ts';
+import type { Layout, WireRows } from '../../schemas/transcode/layout.ts';
+import type { ConnectRecord, Header, SourceOffset, SourcePartition } from './record.ts';
+
+/**
+ * Records of one topic with one key schema and one value schema, in source order. Batches of a poll are delivered in order; the order of records
+ * of one key is that of the batches. A batch offers its records as plain values, and where it can also as rows of bytes; both give the same record.
+ */
+export interface SourceBatch {
+  readonly topic: string;
+  /** Kafka partition of all its records; null = by key. */
+  readonly partition: number | null;
+  readonly keySchema: Schema | null;
+  readonly valueSchema: Schema | null;
+  readonly count: number;
+  /** Bytes held, for accounting. */
+  readonly byteLength: number;
+  readonly sourcePartition: SourcePartition;
+  /** Position from which the source can go on once this batch and all earlier ones of its source partition are acknowledged; null = none here. */
+  readonly sourceOffset: SourceOffset | null;
+  /** ms since the epoch at which the newest change of the batch was committed at the source, for lag; null = not known. */
+  readonly sourceTimestampMs: number | null;
+  /** Headers that every record of the batch has. */
+  readonly headers: readonly Header[];
+  /** Further headers of single records, by index. */
+  readonly recordHeaders?: ReadonlyMap<number, readonly Header[]>;
+  /** Record `index`, headers of the batch included. */
+  record(index: number): ConnectRecord;
+  readonly wire?: WireBatch;
+}
+
+/** The fast path. `valueLayout` null means that the value is null in every record; a record with `tombstones[i]` = 1 has a null value. */
+export interface WireBatch {
+  readonly rows: WireRows;
+  /** null = null key. Identity matters: one layout object per shape, so that compiled code is reused. */
+  readonly keyLayout: Layout | null;
+  readonly valueLayout: Layout | null;
+  readonly tombstones?: Uint8Array;
+}
+
+/** A batch from plain records that share topic, partition and schemas. */
+export function plainBatch(options: {
+  records: readonly ConnectRecord[];
+  sourcePartition: SourcePartition;
+  sourceOffset: SourceOffset | null;
+  sourceTimestampMs?: number | null;
+}): SourceBatch {
+  const first = options.records[0];
+  if (first === undefined) throw new TypeError('a batch needs at least one record');
+  return {
+    topic: first.topic,
+    partition: first.partition,
+    keySchema: first.keySchema,
+    valueSchema: first.valueSchema,
+    count: options.records.length,
+    byteLength: options.records.length * 256,
+    sourcePartition: options.sourcePartition,
+    sourceOffset: options.sourceOffset,
+    sourceTimestampMs: options.sourceTimestampMs ?? null,
+    headers: [],
+    record: index => options.records[index]!,
+  };
+}
