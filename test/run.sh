@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Runs the tests. `unit` needs nothing but Node; `all` and `chaos` set up real servers first (test/services), and stop those they started.
+#
+#   run.sh unit | all | chaos [PATTERN]     PATTERN: only test files whose path contains it
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+kind=${1:-all}
+pattern=${2:-}
+
+say() { echo "test: $*" >&2; }
+
+if [ ! -d node_modules/tsx ]; then
+  say "installing packages"
+  npm ci --no-audit --no-fund --loglevel=error >&2
+fi
+
+if [ "$kind" = unit ]; then exec node --import tsx test/run.ts unit "$pattern"; fi
+
+say "type check, lint, build"
+npx tsc --noEmit
+npx biome check . --diagnostic-level=error >&2
+npm run --silent build
+
+bash test/services/servers.sh start
+trap 'bash test/services/servers.sh stop' EXIT
+node --import tsx test/run.ts "$kind" "$pattern"
