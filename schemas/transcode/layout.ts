@@ -28,6 +28,10 @@ export type ColumnWire =
   | { readonly wire: 'utf8' | 'bytes'; readonly skip?: number }
   /** `\x` and hex digits. */
   | { readonly wire: 'hex-t' }
+  /** A decimal number, as text or in PostgreSQL's binary numeric, for a Decimal schema; an error where it has more fraction digits than the schema's scale. */
+  | { readonly wire: 'decimal-t' | 'numeric-pg' }
+  /** Sixteen bytes, written as a UUID's 36 characters. */
+  | { readonly wire: 'uuid' }
   /** What the vocabulary lacks: a plain function from the slice to the Connect value of the column's schema. */
   | { readonly wire: 'function'; readonly decode: (bytes: Buffer, start: number, end: number) => unknown };
 
@@ -41,8 +45,12 @@ export interface ColumnLayout {
   /** Index of the field in the struct schema that this column fills, or -1 if it is only stepped over. Each field is filled once. */
   readonly field: number;
   readonly column: ColumnWire;
+  /** Value to write where the row has null and the field cannot be null (rows that carry key columns only); without it, and without a default, that is an error. */
+  readonly nullValue?: unknown;
   /** Value to write for a column the row says is unchanged and does not carry (TOAST); without it that is an error. */
   readonly unchanged?: unknown;
+  /** Value to write where the row has NULL but the field allows none: old rows that carry the key only. Without it that is an error. */
+  readonly absent?: unknown;
 }
 
 /**
@@ -63,7 +71,7 @@ export type Layout =
   | { readonly kind: 'batch'; readonly slot: number }
   /** An integer of its own in each record: `rows.longs[slot][i]`; null where `rows.longNulls?.[slot]?.[i]` is 1. */
   | { readonly kind: 'long'; readonly slot: number }
-  /** A string made of fixed text and integers of the record, such as PostgreSQL's `["1","2"]`. */
+  /** A string made of fixed text and integers of the record, such as PostgreSQL's `["1","2"]`. Its longs are never null: use a choice of texts. */
   | { readonly kind: 'text'; readonly parts: readonly (string | { readonly slot: number })[] }
   /** One of a few layouts, by `rows.choices[slot][i]`. */
   | { readonly kind: 'choice'; readonly slot: number; readonly of: readonly Layout[] }
