@@ -49,8 +49,6 @@ export interface ColumnLayout {
   readonly nullValue?: unknown;
   /** Value to write for a column the row says is unchanged and does not carry (TOAST); without it that is an error. */
   readonly unchanged?: unknown;
-  /** Value to write where the row has NULL but the field allows none: old rows that carry the key only. Without it that is an error. */
-  readonly absent?: unknown;
 }
 
 /**
