@@ -1,0 +1,236 @@
+/**
+ * All metrics of a worker process, in the main thread: the tasks' snapshots, the connectors' and tasks' states, and start-up counts; rendered for
+ * Prometheus. Names and meanings are Kafka Connect's, as its JMX exporter rules spell them; connectors' own are `debezium_metrics_<name>`.
+ */
+import type { Counter, Gauge, Registry } from 'prom-client';
+import type { TaskSnapshot } from './taskMeter.ts';
+import {
+  type TaskCounter,
+  type TaskGauge,
+  type TaskTiming,
+  taskCounters,
+  taskGauges,
+  taskTimings,
+  timingName,
+} from './taskMetricNames.ts';
+
+export interface TaskId {
+  readonly connector: string;
+  readonly task: number;
+}
+
+/** Who runs what now; asked for at each scrape. */
+export interface ConnectorState {
+  readonly name: string;
+  readonly className: string;
+  readonly type: string;
+  readonly version: string | null;
+  readonly state: string;
+  readonly tasks: readonly { readonly task: number; readonly state: string }[];
+}
+
+/** Records per second over the last seconds. */
+export interface TaskRates {
+  readonly recordsIn: number;
+  readonly recordsOut: number;
+}
+
+interface TaskEntry extends TaskId {
+  snapshot: TaskSnapshot;
+  /** Counts of earlier runs of the task: counters go on over a restart. */
+  readonly before: Partial<Record<TaskCounter, number>>;
+  rateAt: number;
+  rateCounts: readonly [number, number];
+  rates: TaskRates;
+}
+
+const ratePeriodMs = 2_000;
+const connectorStates = ['total', 'running', 'paused', 'failed', 'unassigned', 'destroyed', 'restarting'] as const;
+
+export class WorkerMetrics {
+  readonly #tasks = new Map<string, TaskEntry>();
+  readonly #startups = {
+    connector_success: 0,
+    connector_failure: 0,
+    task_success: 0,
+    task_failure: 0,
+  };
+  #restarts = 0;
+  #states: () => readonly ConnectorState[] = () => [];
+  #registry: Promise<Registry> | null = null;
+  readonly #metrics = new Map<string, Gauge | Counter>();
+
+  /** Set by the herder. */
+  setStates(states: () => readonly ConnectorState[]): void {
+    this.#states = states;
+  }
+
+  /** The newest counts of a task; called about once a second for each. */
+  updateTask(id: TaskId, snapshot: TaskSnapshot): void {
+    const key = `${id.task}:${id.connector}`;
+    const now = Date.now();
+    let entry = this.#tasks.get(key);
+    if (entry === undefined) {
+      const rates = { recordsIn: 0, recordsOut: 0 };
+      entry = { ...id, snapshot, before: {}, rateAt: now, rateCounts: inAndOut(snapshot), rates };
+      this.#tasks.set(key, entry);
+      return;
+    }
+    if (wasRestarted(entry.snapshot, snapshot)) {
+      for (const [name, value] of Object.entries(entry.snapshot.counters) as [TaskCounter, number][]) {
+        entry.before[name] = (entry.before[name] ?? 0) + value;
+      }
+      entry.rateCounts = [0, 0];
+    }
+    entry.snapshot = snapshot;
+    if (now - entry.rateAt < ratePeriodMs) return;
+    const counts = inAndOut(snapshot);
+    const seconds = (now - entry.rateAt) / 1000;
+    entry.rates = {
+      recordsIn: Math.max(0, counts[0] - entry.rateCounts[0]) / seconds,
+      recordsOut: Math.max(0, counts[1] - entry.rateCounts[1]) / seconds,
+    };
+    entry.rateAt = now;
+    entry.rateCounts = counts;
+  }
+
+  removeTask(id: TaskId): void {
+    this.#tasks.delete(`${id.task}:${id.connector}`);
+  }
+
+  countStartup(what: 'connector' | 'task', success: boolean): void {
+    this.#startups[`${what}_${success ? 'success' : 'failure'}`]++;
+  }
+
+  countRestart(): void {
+    this.#restarts++;
+  }
+
+  task(id: TaskId): { readonly snapshot: TaskSnapshot; readonly rates: TaskRates } | null {
+    return this.#tasks.get(`${id.task}:${id.connector}`) ?? null;
+  }
+
+  /** Prometheus' text format. */
+  async render(): Promise<string> {
+    this.#registry ??= this.#createRegistry();
+    const registry = await this.#registry;
+    for (const metric of this.#metrics.values()) metric.reset();
+    this.#fill(await import('prom-client'), registry);
+    return registry.metrics();
+  }
+
+  async #createRegistry(): Promise<Registry> {
+    const { Registry: PromRegistry, collectDefaultMetrics } = await import('prom-client');
+    const registry = new PromRegistry();
+    collectDefaultMetrics({ register: registry });
+    return registry;
+  }
+
+  #fill(client: typeof import('prom-client'), registry: Registry): void {
+    const set: SetValue = (name, help, labels, value) => {
+      let metric = this.#metrics.get(name);
+      if (metric === undefined) {
+        const options = { name, help, labelNames: Object.keys(labels), registers: [registry] };
+        metric = isCounter(name) ? new client.Counter(options) : new client.Gauge(options);
+        this.#metrics.set(name, metric);
+      }
+      metric.inc(labels, value);
+    };
+    this.#fillWorker(set);
+    for (const entry of this.#tasks.values()) fillTask(set, entry);
+  }
+
+  #fillWorker(set: SetValue): void {
+    const states = this.#states();
+    const prefix = 'kafka_connect_worker';
+    const tasks = states.flatMap(connector => connector.tasks);
+    set(`${prefix}_connector_count`, 'Connectors of this worker.', {}, states.length);
+    set(`${prefix}_task_count`, 'Tasks of this worker.', {}, tasks.length);
+    for (const what of ['connector', 'task'] as const) {
+      const success = this.#startups[`${what}_success`];
+      const failure = this.#startups[`${what}_failure`];
+      const attempts = success + failure;
+      const name = `${prefix}_${what}_startup`;
+      set(`${name}_attempts_total`, `Starts of a ${what}.`, {}, attempts);
+      set(`${name}_success_total`, `Starts of a ${what} that succeeded.`, {}, success);
+      set(`${name}_failure_total`, `Starts of a ${what} that failed.`, {}, failure);
+      set(`${name}_success_percentage`, 'Share of starts that succeeded.', {}, attempts === 0 ? 0 : success / attempts);
+      set(`${name}_failure_percentage`, 'Share of starts that failed.', {}, attempts === 0 ? 0 : failure / attempts);
+    }
+    set('millrace_worker_task_restarts_total', 'Restarts of failed tasks by the worker itself.', {}, this.#restarts);
+    for (const connector of states) {
+      const labels = { connector: connector.name };
+      for (const state of connectorStates) {
+        const count =
+          state === 'total'
+            ? connector.tasks.length
+            : connector.tasks.filter(t => t.state.toLowerCase() === state).length;
+        set(`${prefix}_connector_${state}_task_count`, `Tasks by state: ${state}.`, labels, count);
+      }
+      const { className, type, version, state } = connector;
+      set(
+        'kafka_connect_connector_info',
+        'Class, type, version and state of a connector; always 1.',
+        {
+          ...labels,
+          connector_class: className,
+          connector_type: type,
+          connector_version: version ?? '',
+          status: state.toLowerCase(),
+        },
+        1,
+      );
+      for (const task of connector.tasks) {
+        set(
+          'kafka_connect_connector_task_status',
+          'State of a task, as a label; always 1.',
+          { ...labels, task: String(task.task), status: task.state.toLowerCase() },
+          1,
+        );
+      }
+    }
+  }
+}
+
+/** Everything was reset before: adding sets. */
+type SetValue = (name: string, help: string, labels: Record<string, string>, value: number) => void;
+
+function isCounter(name: string): boolean {
+  return name.endsWith('_total') || /_task_error_(total_|deadletterqueue_)/.test(name);
+}
+
+function fillTask(set: SetValue, entry: TaskEntry): void {
+  const labels = { connector: entry.connector, task: String(entry.task) };
+  const { counters, gauges, timings, ownGauges, ownCounters } = entry.snapshot;
+  for (const [name, value] of Object.entries(counters) as [TaskCounter, number][]) {
+    const { type, help } = taskCounters[name];
+    set(`kafka_connect_${type}_${name}`, help, labels, value + (entry.before[name] ?? 0));
+  }
+  for (const [name, value] of Object.entries(gauges) as [TaskGauge, number][]) {
+    const { type, help } = taskGauges[name];
+    set(`kafka_connect_${type}_${name}`, help, labels, value);
+  }
+  for (const [name, { avg, max }] of Object.entries(timings) as [TaskTiming, { avg: number; max: number }][]) {
+    const { type, help } = taskTimings[name];
+    set(`kafka_connect_${type}_${timingName(name, 'avg')}`, `${help}: average.`, labels, avg);
+    set(`kafka_connect_${type}_${timingName(name, 'max')}`, `${help}: maximum.`, labels, max);
+  }
+  for (const [name, value] of [...Object.entries(ownGauges), ...Object.entries(ownCounters)]) {
+    set(`debezium_metrics_${name.replace(/[^a-zA-Z0-9_]/g, '_')}`, 'Reported by the connector.', labels, value);
+  }
+}
+
+function inAndOut(snapshot: TaskSnapshot): readonly [number, number] {
+  const { counters } = snapshot;
+  return [
+    (counters.source_record_poll_total ?? 0) + (counters.sink_record_read_total ?? 0),
+    (counters.source_record_write_total ?? 0) + (counters.sink_record_send_total ?? 0),
+  ];
+}
+
+/** A new meter counts from zero. */
+function wasRestarted(before: TaskSnapshot, now: TaskSnapshot): boolean {
+  return (Object.entries(before.counters) as [TaskCounter, number][]).some(
+    ([name, value]) => (now.counters[name] ?? 0) < value,
+  );
+}

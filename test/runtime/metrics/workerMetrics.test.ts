@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { TaskMeter } from '../../../runtime/metrics/taskMeter.ts';
+import { WorkerMetrics } from '../../../runtime/metrics/workerMetrics.ts';
+
+const id = { connector: 'c', task: 0 };
+
+test('counts of a task and states appear under Connect’s names', async () => {
+  const metrics = new WorkerMetrics();
+  metrics.setStates(() => [
+    {
+      name: 'c',
+      className: 'x.Y',
+      type: 'source',
+      version: '1',
+      state: 'RUNNING',
+      tasks: [
+        { task: 0, state: 'RUNNING' },
+        { task: 1, state: 'FAILED' },
+      ],
+    },
+  ]);
+  const meter = new TaskMeter();
+  meter.add('source_record_poll_total', 5);
+  meter.observe('poll_batch_time_ms', 10);
+  meter.observe('poll_batch_time_ms', 20);
+  meter.gauge('milliseconds_behind_source', 42);
+  metrics.updateTask(id, structuredClone(meter.snapshot()));
+  metrics.countStartup('task', true);
+  metrics.countStartup('task', false);
+  const text = await metrics.render();
+  for (const line of [
+    'kafka_connect_source_task_source_record_poll_total{connector="c",task="0"} 5',
+    'kafka_connect_source_task_poll_batch_avg_time_ms{connector="c",task="0"} 15',
+    'kafka_connect_source_task_poll_batch_max_time_ms{connector="c",task="0"} 20',
+    'debezium_metrics_milliseconds_behind_source{connector="c",task="0"} 42',
+    'kafka_connect_worker_connector_failed_task_count{connector="c"} 1',
+    'kafka_connect_worker_task_startup_failure_percentage 0.5',
+    'kafka_connect_connector_task_status{connector="c",task="1",status="failed"} 1',
+    '# TYPE kafka_connect_source_task_source_record_poll_total counter',
+  ]) {
+    assert.ok(text.split('\n').includes(line), `${line}\nnot in\n${text}`);
+  }
+});
+
+test('counters go on when a task is restarted with a new meter; a removed task is gone', async () => {
+  const metrics = new WorkerMetrics();
+  for (const count of [7, 3, 4]) {
+    const meter = new TaskMeter();
+    meter.add('sink_record_read_total', count);
+    metrics.updateTask(id, meter.snapshot());
+  }
+  assert.match(await metrics.render(), /sink_record_read_total\{connector="c",task="0"\} 11\n/);
+  metrics.removeTask(id);
+  assert.doesNotMatch(await metrics.render(), /sink_record_read_total\{/);
+});
