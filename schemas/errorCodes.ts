@@ -12,6 +12,54 @@ export const errorCodes = {
   REGISTRY_SCHEMA_UNKNOWN:
     'The registry has no schema for an id or subject. Check that the topic was written with this registry.',
   CONFIG_INVALID: 'A configuration value is missing or invalid. The message names the key.',
+  TRANSCODE_ROW_INVALID:
+    'A row that the database sent is not what its table description says. The message names column and record; compare the table with its description and report it.',
+  TRANSCODE_LAYOUT_INVALID:
+    'A connector described its records in a way that does not fit their schema. A defect of the connector: report it.',
+  TRANSFORM_FAILED: 'A transform cannot work on a record. The message names the transform, the field and why; errors.tolerance decides what follows.',
+  PLUGIN_NOT_FOUND:
+    'No plugin answers to a class name in the configuration. The message lists what there is; check connector.class and plugin.path.',
+  PLUGIN_MODULE_INVALID:
+    'A module of plugin.path cannot be loaded, or exports no list named `plugins`. The message names the module and why.',
+  OFFSET_TOPIC_INVALID:
+    'The topic of source offsets is missing, or is not compacted, so that offsets would be lost. Create it with cleanup.policy=compact.',
+  OFFSETS_INVALID:
+    'Offsets given over REST do not fit the connector. The message says what a partition and an offset of it look like.',
+  SOURCE_TOPIC_MISSING:
+    'A source writes to a topic that does not exist and could not be created. Create it, or set topic.creation.default.* and the right to create topics.',
+  SINK_DLQ_FAILED:
+    'A failing record could not be written to the dead letter queue. Check errors.deadletterqueue.topic.name and the rights on that topic.',
+  WORKER_THREAD_ENDED:
+    'The thread that ran a task ended or stopped answering. Its tasks are started again on another thread; the trace says why it ended.',
+  BROKER_UNREACHABLE:
+    'No broker of the cluster answers. Check bootstrap.servers, the security settings and the network; the worker retries, no offset is lost.',
+  BROKER_AUTHENTICATION_FAILED:
+    'A broker refused the credentials, or does not speak the configured security.protocol. Check security.protocol, sasl.* and ssl.* of the client.',
+  BROKER_CONFIG_INVALID: 'A Kafka client setting is missing or invalid. The message names the key.',
+  BROKER_REQUEST_FAILED:
+    'A broker refused a request, for a reason of its own that the message gives (permissions, limits, settings of the topic).',
+  BROKER_TOPIC_UNKNOWN:
+    'A topic or partition does not exist. Create it, or allow its creation with topic.creation.* or auto.create.topics.enable of the broker.',
+  BROKER_RECORD_TOO_LARGE:
+    'A record is larger than the client, the topic or the broker allows. Raise max.request.size of the producer, max.message.bytes of the topic or message.max.bytes of the broker, as the message says.',
+  BROKER_DELIVERY_TIMEOUT:
+    'Records could not be delivered within delivery.timeout.ms. Look at the brokers; nothing after them was written, they will be sent again.',
+  BROKER_PRODUCER_FENCED:
+    'A newer producer with the same transactional.id took over: another instance of the same task runs. This one must stop.',
+  BROKER_OUT_OF_ORDER_SEQUENCE:
+    'The broker no longer knows what this producer wrote before (data loss or removal on the broker). A new producer goes on from the last acknowledged record.',
+  BROKER_PRODUCER_CLOSED: 'The producer was closed while records were still to be sent; they were not written.',
+  BROKER_TRANSACTION_STATE: 'A call that the state of the transaction does not allow. A defect of the caller: report it.',
+  BROKER_CORRUPT_BATCH:
+    'Bytes read from a topic are damaged. The message names topic, partition and offset; check the disks of the broker, or move the consumer past the batch.',
+  BROKER_OLD_MESSAGE_FORMAT: 'A topic holds messages in a format from before Kafka 0.11, which is not read.',
+  BROKER_OFFSET_OUT_OF_RANGE:
+    'The position of the consumer is outside what the topic still holds and auto.offset.reset is none. Reset the offsets of the consumer, or set auto.offset.reset.',
+  BROKER_GROUP_NOT_EMPTY: 'Offsets of a group can only be changed while it has no members. Stop the connector first.',
+  BROKER_GROUP_MEMBER_LOST:
+    'The consumer is no longer a member of its group (it was too slow, or fenced), so that the offsets were not committed. The records will come again.',
+  BROKER_GROUP_INCONSISTENT:
+    'Other members of the group use another protocol. Choose another group id, or the same partition.assignment.strategy for all members.',
   TASK_FAILED: 'A task ended by an error that has no code of its own. The trace tells more.',
 } as const;
 
