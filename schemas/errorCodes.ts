@@ -16,7 +16,10 @@ export const errorCodes = {
     'A row that the database sent is not what its table description says. The message names column and record; compare the table with its description and report it.',
   TRANSCODE_LAYOUT_INVALID:
     'A connector described its records in a way that does not fit their schema. A defect of the connector: report it.',
-  TRANSFORM_FAILED: 'A transform cannot work on a record. The message names the transform, the field and why; errors.tolerance decides what follows.',
+  CONFIG_PROVIDER_FAILED:
+    'A placeholder such as ${file:/path:key} could not be resolved. The message names the path and why.',
+  TRANSFORM_FAILED:
+    'A transform cannot work on a record. The message names the transform, the field and why; errors.tolerance decides what follows.',
   PLUGIN_NOT_FOUND:
     'No plugin answers to a class name in the configuration. The message lists what there is; check connector.class and plugin.path.',
   PLUGIN_MODULE_INVALID:
@@ -49,7 +52,8 @@ export const errorCodes = {
   BROKER_OUT_OF_ORDER_SEQUENCE:
     'The broker no longer knows what this producer wrote before (data loss or removal on the broker). A new producer goes on from the last acknowledged record.',
   BROKER_PRODUCER_CLOSED: 'The producer was closed while records were still to be sent; they were not written.',
-  BROKER_TRANSACTION_STATE: 'A call that the state of the transaction does not allow. A defect of the caller: report it.',
+  BROKER_TRANSACTION_STATE:
+    'A call that the state of the transaction does not allow. A defect of the caller: report it.',
   BROKER_CORRUPT_BATCH:
     'Bytes read from a topic are damaged. The message names topic, partition and offset; check the disks of the broker, or move the consumer past the batch.',
   BROKER_OLD_MESSAGE_FORMAT: 'A topic holds messages in a format from before Kafka 0.11, which is not read.',
