@@ -64,6 +64,18 @@ export const errorCodes = {
     'The consumer is no longer a member of its group (it was too slow, or fenced), so that the offsets were not committed. The records will come again.',
   BROKER_GROUP_INCONSISTENT:
     'Other members of the group use another protocol. Choose another group id, or the same partition.assignment.strategy for all members.',
+  INTERNAL_TOPIC_INVALID:
+    'A topic in which the worker keeps its state is missing, not compacted, or has too many partitions. The message says what to change.',
+  INTERNAL_TOPIC_WRITE_FAILED:
+    'A change could not be written to the config topic and has no effect. Look at the broker, then send the request again.',
+  REQUEST_INVALID: 'A REST request has a malformed or incomplete body. The message says what is expected.',
+  REQUEST_CONFLICT: 'A REST request contradicts the present state. The message says which.',
+  REQUEST_FORBIDDEN: 'A REST request is not allowed by the worker configuration. The message names the key.',
+  REQUEST_TIMED_OUT: 'A REST request took longer than 90 s. The message says what the worker was doing; send it again later.',
+  RESOURCE_UNKNOWN: 'A REST request names a connector, task, plugin or logger that does not exist.',
+  CONNECTOR_FAILED: 'A connector could not be started or could not make its task configs. The trace tells more.',
+  WORKER_STARTING: 'The worker is still reading its state. Ask again in a moment.',
+  CLI_USAGE: 'The command line is not understood. --help shows what is.',
   TASK_FAILED: 'A task ended by an error that has no code of its own. The trace tells more.',
 } as const;
 
