@@ -71,7 +71,8 @@ export const errorCodes = {
   REQUEST_INVALID: 'A REST request has a malformed or incomplete body. The message says what is expected.',
   REQUEST_CONFLICT: 'A REST request contradicts the present state. The message says which.',
   REQUEST_FORBIDDEN: 'A REST request is not allowed by the worker configuration. The message names the key.',
-  REQUEST_TIMED_OUT: 'A REST request took longer than 90 s. The message says what the worker was doing; send it again later.',
+  REQUEST_TIMED_OUT:
+    'A REST request took longer than 90 s. The message says what the worker was doing; send it again later.',
   RESOURCE_UNKNOWN: 'A REST request names a connector, task, plugin or logger that does not exist.',
   CONNECTOR_FAILED: 'A connector could not be started or could not make its task configs. The trace tells more.',
   WORKER_STARTING: 'The worker is still reading its state. Ask again in a moment.',

@@ -104,9 +104,9 @@ export const workerKeys = {
   },
   'config.storage.replication.factor': {
     type: 'SHORT',
-    default: 3,
+    default: -1,
     importance: 'LOW',
-    documentation: 'Replication factor of the config topic when it is created; -1 for the broker’s default.',
+    documentation: 'Replication factor of the config topic when it is created; -1: the broker’s default.',
   },
   'offset.storage.topic': {
     type: 'STRING',
@@ -122,9 +122,9 @@ export const workerKeys = {
   },
   'offset.storage.replication.factor': {
     type: 'SHORT',
-    default: 3,
+    default: -1,
     importance: 'LOW',
-    documentation: 'Replication factor of the offset topic when it is created; -1 for the broker’s default.',
+    documentation: 'Replication factor of the offset topic when it is created; -1: the broker’s default.',
   },
   'status.storage.topic': {
     type: 'STRING',
@@ -140,9 +140,9 @@ export const workerKeys = {
   },
   'status.storage.replication.factor': {
     type: 'SHORT',
-    default: 3,
+    default: -1,
     importance: 'LOW',
-    documentation: 'Replication factor of the status topic when it is created; -1 for the broker’s default.',
+    documentation: 'Replication factor of the status topic when it is created; -1: the broker’s default.',
   },
   'offset.flush.interval.ms': {
     type: 'LONG',
