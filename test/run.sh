@@ -23,4 +23,9 @@ npm run --silent build
 
 bash test/services/servers.sh start
 trap 'bash test/services/servers.sh stop' EXIT
-node --import tsx test/run.ts "$kind" "$pattern"
+status=0
+node --import tsx test/run.ts "$kind" "$pattern" || status=$?
+trap - EXIT
+bash test/services/servers.sh stop
+cat .services/summary # the last line, whatever the servers said while they stopped
+exit "$status"

@@ -2,7 +2,7 @@
  * Chooses test files by kind, runs them with node:test, and ends with one line, `N passed, N failed`.
  * Kinds by file name: `*.test.ts` pure; `*.kafka.test.ts`, `*.pg.test.ts`, `*.e2e.test.ts` need servers; `*.chaos.test.ts` the long runs.
  */
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
@@ -56,5 +56,7 @@ for (const stage of stages) {
 await new Promise(resolve => setImmediate(resolve));
 for (const failure of failures) console.log(`failed: ${failure}`);
 if (passed + failed === 0) failed = 1;
-console.log(`${passed} passed, ${failed} failed`);
+const summary = `${passed} passed, ${failed} failed`;
+if (wanted === 'unit') console.log(summary);
+else writeFileSync('.services/summary', `${summary}\n`);
 process.exit(failed > 0 ? 1 : 0);
