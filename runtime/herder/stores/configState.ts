@@ -84,7 +84,7 @@ export class ConfigState {
     const before = this.#committed.get(name) ?? [];
     const configs = Array.from({ length: tasks }, (_, task) => pending?.get(task) ?? before[task]);
     this.#pending.delete(name);
-    this.#committed.set(name, configs.includes(undefined) ? [] : (configs as Config[]));
+    this.#committed.set(name, configs.some(config => config === undefined) ? [] : (configs as Config[]));
   }
 }
 
