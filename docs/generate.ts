@@ -1,0 +1,83 @@
+/**
+ * Writes the parts of the documentation that come from code: docs/errors.md from the list of error codes, and option tables between
+ * `<!-- options: … -->` and `<!-- /options -->` from configuration definitions. `npm run docs` writes; `npm run docs -- --check` only compares.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ConfigKeys, Plugin, PluginModule } from '../runtime/api/index.ts';
+import { workerKeys } from '../runtime/config/workerKeys.ts';
+import { errorCodes } from '../schemas/errorCodes.ts';
+
+const root = join(import.meta.dirname, '..');
+
+/** Pages with option tables; a marker names a plugin's class, or `worker`. */
+const PAGES: readonly { page: string; module: string | null }[] = [
+  { page: 'docs/worker-configuration.md', module: null },
+  { page: 'connectors/postgres/README.md', module: 'connectors/postgres/index.ts' },
+  { page: 'connectors/postgres/sink/README.md', module: 'connectors/postgres/index.ts' },
+  { page: 'connectors/file/README.md', module: 'connectors/file/index.ts' },
+  { page: 'connectors/datagen/README.md', module: 'connectors/datagen/index.ts' },
+];
+
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+
+function optionTable(keys: ConfigKeys): string {
+  const rows = Object.entries(keys)
+    .filter(([, key]) => !key.internal)
+    .map(([name, key]) => {
+      const fallback =
+        key.default === undefined
+          ? '**required**'
+          : key.default === null || key.default === ''
+            ? ''
+            : `\`${key.default}\``;
+      const values = key.oneOf ? ` One of ${key.oneOf.map(v => `\`${v}\``).join(', ')}.` : '';
+      const aliases =
+        key.aliases && key.aliases.length > 0 ? ` Also: ${key.aliases.map(a => `\`${a}\``).join(', ')}.` : '';
+      return `| \`${name}\` | ${key.type.toLowerCase()} | ${cell(fallback)} | ${cell(key.documentation + values + aliases)} |`;
+    });
+  return ['| Key | Type | Default | Meaning |', '| --- | --- | --- | --- |', ...rows].join('\n');
+}
+
+function errorsPage(): string {
+  const rows = Object.entries(errorCodes).map(([code, text]) => `| \`${code}\` | ${cell(text)} |`);
+  return `# Error codes
+
+Every error that a user can see has a stable code, stands in the log, in the status trace and, where a request caused it, in the answer. It names
+connector, task, table and position where they are known. This page is made from \`schemas/errorCodes.ts\` by \`npm run docs\`.
+
+| Code | Meaning, and what to do |
+| --- | --- |
+${rows.join('\n')}
+`;
+}
+
+async function withTables(text: string, module: string | null): Promise<string> {
+  const plugins: readonly Plugin[] =
+    module === null ? [] : ((await import(join(root, module))) as PluginModule).plugins;
+  return text.replace(
+    /(<!-- options: (\S+) -->\n)[\s\S]*?(<!-- \/options -->)/g,
+    (_, open: string, name: string, close: string) => {
+      const keys = name === 'worker' ? workerKeys : plugins.find(p => p.className === name)?.configDef.keys;
+      if (keys === undefined) throw new Error(`${module}: no plugin ${name}`);
+      return `${open}\n${optionTable(keys)}\n\n${close}`;
+    },
+  );
+}
+
+const wanted = new Map<string, string>([['docs/errors.md', errorsPage()]]);
+for (const { page, module } of PAGES) {
+  if (existsSync(join(root, page))) wanted.set(page, await withTables(readFileSync(join(root, page), 'utf8'), module));
+}
+
+const stale = [...wanted].filter(
+  ([page, text]) => !existsSync(join(root, page)) || readFileSync(join(root, page), 'utf8') !== text,
+);
+if (process.argv.includes('--check')) {
+  for (const [page] of stale) console.error(`${page} is not what the code says: run npm run docs`);
+  process.exit(stale.length > 0 ? 1 : 0);
+}
+for (const [page, text] of stale) {
+  writeFileSync(join(root, page), text);
+  console.log(`wrote ${page}`);
+}
