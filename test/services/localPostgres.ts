@@ -10,6 +10,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
+import { waitUntil } from './waitUntil.ts';
 
 const NOBODY = 65534;
 const PASSWORD = 'postgres';
@@ -19,10 +20,12 @@ export class LocalPostgres {
   readonly port: number;
   readonly #dir: string;
   readonly #env: NodeJS.ProcessEnv;
+  readonly #settings: Readonly<Record<string, string>>;
   #server: ChildProcess | null = null;
   #log = '';
 
-  private constructor(dir: string, port: number) {
+  private constructor(dir: string, port: number, settings: Readonly<Record<string, string>>) {
+    this.#settings = settings;
     this.#dir = dir;
     this.port = port;
     this.#env = { ...process.env, HOME: dir, LC_ALL: 'C.UTF-8', TZ: 'UTC' };
@@ -31,11 +34,12 @@ export class LocalPostgres {
   /** Creates a cluster in a temporary folder and starts it on a free port. */
   static async start(settings: Readonly<Record<string, string>> = {}): Promise<LocalPostgres> {
     const dir = await mkdtemp(join(tmpdir(), 'millrace-postgres-'));
-    const local = new LocalPostgres(dir, await freePort());
+    const logical = { wal_level: 'logical', max_wal_senders: '20', max_replication_slots: '20' };
+    const local = new LocalPostgres(dir, await freePort(), { ...logical, ...settings });
     try {
       await local.#install();
       await local.#initdb();
-      await local.#run({ wal_level: 'logical', max_wal_senders: '20', max_replication_slots: '20', ...settings });
+      await local.restart();
       return local;
     } catch (error) {
       await local.stop();
@@ -56,6 +60,32 @@ export class LocalPostgres {
       await ended;
     }
     await rm(this.#dir, { recursive: true, force: true });
+  }
+
+  /** Ends every process of the server at once, as a crash would. */
+  async kill(): Promise<void> {
+    const server = this.#server;
+    if (!server?.pid || server.exitCode !== null || server.signalCode !== null) return;
+    const children = await childrenOf(server.pid);
+    const ended = once(server, 'exit');
+    for (const pid of [server.pid, ...children]) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // it ended by itself
+      }
+    }
+    await ended;
+    // the next start is refused while any of them still holds the shared memory
+    await waitUntil(
+      'the processes of the server are gone',
+      START_TIMEOUT_MS,
+      async () => {
+        const alive = await Promise.all(children.map(isAlive));
+        return !alive.includes(true);
+      },
+      5,
+    );
   }
 
   async #install(): Promise<void> {
@@ -118,12 +148,14 @@ export class LocalPostgres {
     if (code !== 0) throw new Error(`initdb failed:\n${this.#log}`);
   }
 
-  async #run(settings: Readonly<Record<string, string>>): Promise<void> {
+  /** Starts the server again after `kill`; resolves when it accepts connections. */
+  async restart(): Promise<void> {
+    await rm(join(this.#dir, 'data', 'postmaster.pid'), { force: true });
     const flags = Object.entries({
       listen_addresses: '127.0.0.1',
       unix_socket_directories: '',
       timezone: 'UTC',
-      ...settings,
+      ...this.#settings,
     });
     this.#server = this.#spawn('postgres', [
       '-D',
@@ -147,6 +179,17 @@ export class LocalPostgres {
       }
     }
   }
+}
+
+async function childrenOf(parent: number): Promise<number[]> {
+  const path = `/proc/${parent}/task/${parent}/children`;
+  return (await readFile(path, 'utf8')).split(' ').filter(Boolean).map(Number);
+}
+
+/** A dead process that nobody has reaped counts as gone. */
+async function isAlive(pid: number): Promise<boolean> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null);
+  return stat !== null && !/\) [ZX]/.test(stat);
 }
 
 /** A port that was free a moment ago, below the range that outgoing connections take. */
