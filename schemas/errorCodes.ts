@@ -62,6 +62,13 @@ export const errorCodes = {
   BROKER_GROUP_NOT_EMPTY: 'Offsets of a group can only be changed while it has no members. Stop the connector first.',
   BROKER_GROUP_MEMBER_LOST:
     'The consumer is no longer a member of its group (it was too slow, or fenced), so that the offsets were not committed. The records will come again.',
+  BROKER_DATA_DIR_IN_USE:
+    'Another process writes the data directory of the embedded broker. Stop it, or choose another --data-dir. The message names the process.',
+  BROKER_DISK_FULL:
+    'The disk of the embedded broker is full. Make room, or lower retention.ms or retention.bytes; nothing acknowledged is lost, writing goes on when there is room.',
+  BROKER_STORE_FAILED:
+    'The store of the embedded broker could not be opened, read or written. Check the disk and the permissions of the data directory.',
+  BROKER_TOPIC_INVALID: 'A topic cannot be created as asked. The message says which name, number or config is wrong.',
   BROKER_GROUP_INCONSISTENT:
     'Other members of the group use another protocol. Choose another group id, or the same partition.assignment.strategy for all members.',
   INTERNAL_TOPIC_INVALID:
@@ -77,6 +84,39 @@ export const errorCodes = {
   CONNECTOR_FAILED: 'A connector could not be started or could not make its task configs. The trace tells more.',
   WORKER_STARTING: 'The worker is still reading its state. Ask again in a moment.',
   CLI_USAGE: 'The command line is not understood. --help shows what is.',
+  PG_UNREACHABLE:
+    'The PostgreSQL server did not answer, or closed the connection. Check database.hostname, database.port, database.sslmode and that the server runs; the task retries, nothing is lost.',
+  PG_LOGIN_REFUSED:
+    'PostgreSQL refused the user. Check database.user, database.password and pg_hba.conf, which needs an entry for replication connections to the database too.',
+  PG_DATABASE_MISSING: 'The database does not exist. Check database.dbname.',
+  PG_VERSION_UNSUPPORTED: 'The server is older than PostgreSQL 13. Upgrade it.',
+  PG_WAL_LEVEL: 'The server does not write what logical decoding needs. Set wal_level=logical and restart the server.',
+  PG_REPLICATION_DENIED:
+    'The user may not replicate. Run ALTER ROLE ... REPLICATION (on managed servers grant the role they name, such as rds_replication).',
+  PG_SLOTS_FULL: 'No replication slot is free. Drop unused ones or raise max_replication_slots, which needs a restart.',
+  PG_SENDERS_FULL: 'No WAL sender is free. Raise max_wal_senders, which needs a restart.',
+  PG_SLOT_ACTIVE:
+    'The replication slot is in use by another connection; the message has its process id. Give each connector its own slot.name.',
+  PG_SLOT_INVALID:
+    'A slot of this name exists but cannot serve: another database, another plug-in or not logical. Choose another slot.name or drop it.',
+  PG_SLOT_MISSING:
+    'There is a stored position but its replication slot is gone: changes made since are lost to this connector. Reset the offsets of the connector (or use snapshot.mode=when_needed) to read all rows again.',
+  PG_SLOT_LOST:
+    'The server removed WAL that the replication slot needs. Raise max_slot_wal_keep_size (or idle_replication_slot_timeout), drop the slot and reset the offsets, or use snapshot.mode=when_needed.',
+  PG_PUBLICATION_MISSING:
+    'The publication does not exist and may not be created. Create it, or set publication.autocreate.mode to all_tables or filtered.',
+  PG_PUBLICATION_DENIED:
+    'The publication could not be created. FOR ALL TABLES needs a superuser, others need CREATE on the database and ownership of the tables.',
+  PG_PUBLICATION_INCOMPLETE:
+    'The publication leaves out captured tables. Add them with ALTER PUBLICATION ... ADD TABLE, or leave them out of table.include.list.',
+  PG_TABLES_MISSING: 'The filters match no table. Check schema and table include and exclude lists.',
+  PG_TABLE_DENIED: 'The user may not read a captured table. Run GRANT SELECT (and USAGE on its schema).',
+  PG_KEY_INVALID: 'A column of message.key.columns does not exist in its table.',
+  PG_OFFSET_INVALID: 'The stored or given offset is not a PostgreSQL position. Reset the offsets of the connector.',
+  PG_SNAPSHOT_FAILED:
+    'The snapshot could not read a table. The message is the one of the server; the snapshot starts over.',
+  PG_STREAM_FAILED: 'The server ended the replication stream with an error. The message is the one of the server.',
+  PG_PROTOCOL_INVALID: 'The server sent what this connector does not understand. Report it with the position.',
   TASK_FAILED: 'A task ended by an error that has no code of its own. The trace tells more.',
 } as const;
 
