@@ -1,0 +1,156 @@
+/** What generated code works on, and the functions it calls. One state per transcoder, reused for all its batches. */
+
+import type { EncodeValue } from '../avro/compileEncoder.ts';
+import type { Decimal } from '../data/index.ts';
+import type { OutputBuffer } from '../outputBuffer.ts';
+import type { Decode, Program } from './generate.ts';
+import type { WireRows } from './layout.ts';
+import { linearValue } from './linear.ts';
+import * as parse from './parse.ts';
+import { layoutError, RowFault, rowError } from './rowErrors.ts';
+import { valueWriter } from './valueWriter.ts';
+import * as write from './write.ts';
+
+const NO_BYTES = Buffer.alloc(0);
+const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+export class RunState {
+  readonly replaceNullWithDefault: boolean;
+  /** Wire bytes. */
+  b: Buffer = NO_BYTES;
+  bv: DataView = viewOf(NO_BYTES);
+  /** Positions, longs as int32 halves, their nulls, choices, each by slot. */
+  P: readonly Int32Array[] = [];
+  L: Int32Array[] = [];
+  N: (Uint8Array | null)[] = [];
+  C: readonly Uint8Array[] = [];
+  /** Blocks. */
+  readonly B: write.Block[];
+  /** Start and length of remembered slices. */
+  readonly S: Int32Array;
+  /** Room that a record needs besides its slices. */
+  fixed = 0;
+  /** View of the output buffer last used. */
+  v: DataView = viewOf(NO_BYTES);
+  private o: Buffer = NO_BYTES;
+  readonly functions: readonly { readonly decode: Decode; readonly write: EncodeValue }[];
+  readonly linears: Program['linears'];
+  private readonly slots: Program['slots'];
+
+  constructor(program: Program, replaceNullWithDefault: boolean) {
+    this.replaceNullWithDefault = replaceNullWithDefault;
+    this.B = new Array<write.Block>(program.blocks.length);
+    this.S = new Int32Array(program.scratchColumns * 2);
+    this.functions = program.functions.map(({ schema, decode }) => ({
+      decode,
+      write: valueWriter(schema, replaceNullWithDefault),
+    }));
+    this.linears = program.linears;
+    this.slots = program.slots;
+  }
+
+  setRows(rows: WireRows): void {
+    const need = (what: string, slot: number, array: { length: number } | undefined): void => {
+      if (array === undefined || array.length < rows.count)
+        throw layoutError(`the batch has ${array?.length ?? 'no'} ${what} of slot ${slot} for ${rows.count} records`);
+    };
+    for (const slot of this.slots.positions) need('positions', slot, rows.positions[slot]);
+    for (const slot of this.slots.choices) need('choices', slot, rows.choices[slot]);
+    const longs: Int32Array[] = [];
+    const nulls: (Uint8Array | null)[] = [];
+    for (const slot of this.slots.longs) {
+      const array = rows.longs[slot];
+      need('integers', slot, array);
+      longs[slot] = new Int32Array(array.buffer, array.byteOffset, array.length * 2);
+      nulls[slot] = rows.longNulls?.[slot] ?? null;
+      if (nulls[slot] !== null) need('null marks', slot, nulls[slot]);
+    }
+    this.P = rows.positions;
+    this.C = rows.choices;
+    this.L = longs;
+    this.N = nulls;
+    if (this.b !== rows.bytes) {
+      this.b = rows.bytes;
+      this.bv = viewOf(rows.bytes);
+    }
+  }
+
+  viewOf(o: Buffer): DataView {
+    if (o !== this.o) {
+      this.o = o;
+      this.v = viewOf(o);
+    }
+    return this.v;
+  }
+}
+
+/** Room for `n` bytes of a slice and all fixed parts after w. Returns the buffer to write on in; its view is s.v. */
+function grow(s: RunState, out: OutputBuffer, w: number, n: number): Buffer {
+  out.position = w;
+  out.ensure(n + s.fixed);
+  s.viewOf(out.bytes);
+  return out.bytes;
+}
+
+function fail(fault: RowFault, column: number, index: number): never {
+  throw rowError(fault, column, index);
+}
+
+/** Writes the value of a column function at w; out.position is where to go on. */
+function call(
+  s: RunState,
+  at: number,
+  out: OutputBuffer,
+  w: number,
+  p: number,
+  q: number,
+  column: number,
+  index: number,
+): Buffer {
+  const { decode, write: writeValue } = s.functions[at];
+  out.position = w;
+  try {
+    writeValue(decode(s.b, p, q), out);
+  } catch (error) {
+    throw rowError(RowFault.malformedValue, column, index, error);
+  }
+  return grow(s, out, out.position, 0);
+}
+
+/** A decimal that the short way could not do; out.position is where to go on. */
+function putBig(
+  s: RunState,
+  out: OutputBuffer,
+  w: number,
+  b: Buffer,
+  p: number,
+  q: number,
+  read: (b: Buffer, p: number, q: number, scale: number) => Decimal,
+  scale: number,
+  column: number,
+  index: number,
+): Buffer {
+  let bytes: Buffer;
+  try {
+    bytes = read(b, p, q, scale).toBytes();
+  } catch (error) {
+    throw rowError(RowFault.malformedValue, column, index, error);
+  }
+  const o = grow(s, out, w, bytes.length + 5);
+  w = write.writeLength(o, w, bytes.length);
+  o.set(bytes, w);
+  return grow(s, out, w + bytes.length, 0);
+}
+
+/** Halves of the value in `pair`: exact, or false where it does not fit 64 bits. */
+const pair = new Int32Array(2);
+function linear(s: RunState, at: number, lo: number, hi: number): boolean {
+  const value = linearValue(s.linears[at], (BigInt(hi) << 32n) | BigInt(lo >>> 0));
+  if (BigInt.asIntN(64, value) !== value) return false;
+  pair[0] = Number(BigInt.asIntN(32, value));
+  pair[1] = Number(value >> 32n);
+  return true;
+}
+
+/** All that generated code may call; generate.ts names them. */
+export const runtime = { ...write, ...parse, grow, fail, call, putBig, linear, pair };

@@ -1,0 +1,567 @@
+/** Seeded random schemas with layouts for them, and batches of wire rows that fit. For the property test of the transcoder. */
+import {
+  array,
+  Decimal,
+  decimalSchema,
+  type PrimitiveSchema,
+  primitive,
+  type Schema,
+  type SchemaOptions,
+  struct,
+  withOptions,
+} from '../../../schemas/data/index.ts';
+import type { ColumnLayout, ColumnWire, Layout, RowFormat, WireRows } from '../../../schemas/transcode/layout.ts';
+
+export class Random {
+  #state: number;
+  constructor(seed: number) {
+    this.#state = seed >>> 0;
+  }
+  /** Whole number in [0, n). */
+  below(n: number): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let t = this.#state;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 4294967296) * n);
+  }
+  chance(percent: number): boolean {
+    return this.below(100) < percent;
+  }
+  pick<T>(list: readonly T[]): T {
+    return list[this.below(list.length)];
+  }
+  /** A 64-bit integer: all lengths alike likely, the ends included. */
+  long(bits = 64): bigint {
+    if (this.chance(4)) return -(1n << BigInt(bits - 1));
+    if (this.chance(4)) return (1n << BigInt(bits - 1)) - 1n;
+    const any = (BigInt(this.below(2 ** 32)) << 32n) | BigInt(this.below(2 ** 32));
+    return BigInt.asIntN(1 + this.below(bits), any);
+  }
+  text(): string {
+    const length = this.pick([0, 1, 3, 7, 20, 63, 64, 97, 300, 9000 * (this.chance(10) ? 1 : 0)]);
+    let out = '';
+    while (out.length < length) out += this.pick(['a', 'Z', '7', ' ', 'é', '€', '😀', '"']);
+    return out;
+  }
+  bytes(): Buffer {
+    const out = Buffer.alloc(this.pick([0, 1, 2, 5, 64, 200]));
+    for (let i = 0; i < out.length; i++) out[i] = this.below(256);
+    return out;
+  }
+}
+
+/** A column kind: its schema, its wire form, a sample slice in that form, and a value of the schema for defaults and constants. */
+interface Kind {
+  readonly schema: PrimitiveSchema;
+  readonly wire: ColumnWire;
+  readonly text: boolean;
+  readonly slice: (r: Random) => Buffer;
+  readonly value: (r: Random) => unknown;
+}
+
+const fixed = (size: number, write: (b: Buffer, r: Random) => void) => (r: Random) => {
+  const b = Buffer.alloc(size);
+  write(b, r);
+  return b;
+};
+const ascii = (make: (r: Random) => string) => (r: Random) => Buffer.from(make(r));
+const numberBelow = (bits: number) => (r: Random) => Number(r.long(bits));
+
+const linears: ColumnWire[] = [
+  { wire: 'int64be-linear', multiply: 1n, add: 946684800000000n },
+  { wire: 'int64be-linear', multiply: 1n, add: 946684800000n, divide: 1000n },
+  {
+    wire: 'int64be-linear',
+    multiply: 1n,
+    add: 946684800000000n,
+    special: [
+      { wireValue: (1n << 63n) - 1n, value: 9223372036825200000n },
+      { wireValue: 5n, value: -7n },
+    ],
+  },
+];
+
+/** PostgreSQL's binary numeric. */
+function numeric(decimal: Decimal, displayScale: number): Buffer {
+  const negative = decimal.unscaled < 0n;
+  let text = decimal.toString().replace('-', '');
+  if (!text.includes('.')) text += '.';
+  const [whole, fraction] = text.split('.');
+  const digits =
+    whole.padStart(Math.ceil(whole.length / 4) * 4, '0') + fraction.padEnd(Math.ceil(fraction.length / 4) * 4, '0');
+  let groups = (digits.match(/.{4}/g) ?? []).map(Number);
+  let weight = Math.ceil(whole.length / 4) - 1;
+  while (groups.length > 0 && groups[0] === 0) {
+    groups.shift();
+    weight--;
+  }
+  while (groups.length > 0 && groups.at(-1) === 0) groups = groups.slice(0, -1);
+  const out = Buffer.alloc(8 + groups.length * 2);
+  out.writeInt16BE(groups.length, 0);
+  out.writeInt16BE(groups.length === 0 ? 0 : weight, 2);
+  out.writeUInt16BE(negative ? 0x4000 : 0, 4);
+  out.writeInt16BE(displayScale, 6);
+  groups.forEach((g, i) => {
+    out.writeInt16BE(g, 8 + i * 2);
+  });
+  return out;
+}
+const decimalOf = (r: Random, scale: number): Decimal => {
+  const used = r.below(scale + 1);
+  return new Decimal(r.chance(20) ? r.long() * 10n ** 20n : r.long(1 + r.below(60)), used).withScale(scale);
+};
+
+const kinds: readonly Kind[] = [
+  {
+    schema: primitive('INT16'),
+    wire: { wire: 'int16be' },
+    text: false,
+    slice: fixed(2, (b, r) => b.writeInt16BE(Number(r.long(16)))),
+    value: numberBelow(16),
+  },
+  {
+    schema: primitive('INT8'),
+    wire: { wire: 'int16be' },
+    text: false,
+    slice: fixed(2, (b, r) => b.writeInt16BE(Number(r.long(8)))),
+    value: numberBelow(8),
+  },
+  {
+    schema: primitive('INT32'),
+    wire: { wire: 'int32be' },
+    text: false,
+    slice: fixed(4, (b, r) => b.writeInt32BE(Number(r.long(32)))),
+    value: numberBelow(32),
+  },
+  {
+    schema: primitive('INT64'),
+    wire: { wire: 'int32be' },
+    text: false,
+    slice: fixed(4, (b, r) => b.writeInt32BE(Number(r.long(32)))),
+    value: r => r.long(),
+  },
+  {
+    schema: primitive('INT64'),
+    wire: { wire: 'int64be' },
+    text: false,
+    slice: fixed(8, (b, r) => b.writeBigInt64BE(r.long())),
+    value: r => r.long(),
+  },
+  {
+    schema: primitive('INT32'),
+    wire: { wire: 'int64be' },
+    text: false,
+    slice: fixed(8, (b, r) => b.writeBigInt64BE(r.long(32))),
+    value: numberBelow(32),
+  },
+  {
+    schema: primitive('FLOAT32'),
+    wire: { wire: 'float32be' },
+    text: false,
+    slice: fixed(4, (b, r) => b.writeFloatBE(r.pick([0, -0, 1.5, Number.NaN, 1e38, r.below(1e6) / 7]))),
+    value: r => Math.fround(r.below(1000) / 3),
+  },
+  {
+    schema: primitive('FLOAT64'),
+    wire: { wire: 'float32be' },
+    text: false,
+    slice: fixed(4, (b, r) => b.writeFloatBE(r.below(1e6) / 7)),
+    value: r => r.below(1000) / 3,
+  },
+  {
+    schema: primitive('FLOAT64'),
+    wire: { wire: 'float64be' },
+    text: false,
+    slice: fixed(8, (b, r) => b.writeDoubleBE(r.pick([0, -0, Number.NaN, Number.NEGATIVE_INFINITY, r.below(1e9) / 7]))),
+    value: r => r.below(1000) / 3,
+  },
+  {
+    schema: primitive('FLOAT32'),
+    wire: { wire: 'float64be' },
+    text: false,
+    slice: fixed(8, (b, r) => b.writeDoubleBE(r.below(1e9) / 7)),
+    value: r => Math.fround(r.below(1000) / 3),
+  },
+  {
+    schema: primitive('INT32', { name: 'io.debezium.time.Date', version: 1 }),
+    wire: { wire: 'int32be-linear', multiply: 1n, add: 10957n, special: [{ wireValue: 2147483647n, value: 1n }] },
+    text: false,
+    slice: fixed(4, (b, r) => b.writeInt32BE(r.chance(10) ? 2147483647 : Number(r.long(24)))),
+    value: numberBelow(20),
+  },
+  ...linears.map(
+    (wire): Kind => ({
+      schema: primitive('INT64'),
+      wire,
+      text: false,
+      slice: fixed(8, (b, r) =>
+        b.writeBigInt64BE(
+          r.pick([r.long(57), r.long(40), 5n, (1n << 63n) - 1n - (wire === linears[2] ? 0n : 946684800000000n)]),
+        ),
+      ),
+      value: r => r.long(),
+    }),
+  ),
+  {
+    schema: primitive('INT32'),
+    wire: { wire: 'int64be-linear', multiply: 1n, add: 0n, divide: 1000n },
+    text: false,
+    slice: fixed(8, (b, r) => b.writeBigInt64BE(r.long(38))),
+    value: numberBelow(32),
+  },
+  {
+    schema: primitive('INT64'),
+    wire: { wire: 'int64be-linear', multiply: 1000n, add: -3n },
+    text: false,
+    slice: fixed(8, (b, r) => b.writeBigInt64BE(r.long(53))),
+    value: r => r.long(),
+  },
+  {
+    schema: primitive('BOOLEAN'),
+    wire: { wire: 'bool8' },
+    text: false,
+    slice: r => Buffer.from([r.below(2)]),
+    value: r => r.chance(50),
+  },
+  {
+    schema: primitive('BOOLEAN'),
+    wire: { wire: 'bool-t' },
+    text: true,
+    slice: ascii(r => r.pick(['t', 'f'])),
+    value: r => r.chance(50),
+  },
+  {
+    schema: primitive('INT32'),
+    wire: { wire: 'integer-t' },
+    text: true,
+    slice: ascii(r => r.long(32).toString()),
+    value: numberBelow(32),
+  },
+  {
+    schema: primitive('INT16'),
+    wire: { wire: 'integer-t' },
+    text: true,
+    slice: ascii(r => r.long(16).toString()),
+    value: numberBelow(16),
+  },
+  {
+    schema: primitive('INT64'),
+    wire: { wire: 'integer-t' },
+    text: true,
+    slice: ascii(r => r.long().toString()),
+    value: r => r.long(),
+  },
+  {
+    schema: primitive('FLOAT64'),
+    wire: { wire: 'float-t' },
+    text: true,
+    slice: ascii(r =>
+      r.pick([
+        'NaN',
+        'Infinity',
+        '-Infinity',
+        '1e-300',
+        '12.5',
+        '-0',
+        '0.1',
+        String(r.below(1e9) / 7),
+        String(r.below(1e9)),
+        '1234567890123456',
+      ]),
+    ),
+    value: r => r.below(1000) / 3,
+  },
+  {
+    schema: primitive('FLOAT32'),
+    wire: { wire: 'float-t' },
+    text: true,
+    slice: ascii(r => String(Math.fround(r.below(1e6) / 7))),
+    value: r => Math.fround(r.below(1000) / 3),
+  },
+  {
+    schema: primitive('STRING'),
+    wire: { wire: 'utf8' },
+    text: true,
+    slice: ascii(r => r.text()),
+    value: r => r.text(),
+  },
+  {
+    schema: primitive('STRING', { name: 'io.debezium.data.Json', version: 1 }),
+    wire: { wire: 'utf8', skip: 1 },
+    text: false,
+    slice: ascii(r => `\u0001${r.text()}`),
+    value: r => r.text(),
+  },
+  { schema: primitive('BYTES'), wire: { wire: 'bytes' }, text: false, slice: r => r.bytes(), value: r => r.bytes() },
+  {
+    schema: primitive('BYTES'),
+    wire: { wire: 'hex-t' },
+    text: true,
+    slice: ascii(r => `\\x${r.bytes().toString('hex')}`),
+    value: r => r.bytes(),
+  },
+  {
+    schema: decimalSchema(2, 10),
+    wire: { wire: 'decimal-t' },
+    text: true,
+    slice: ascii(r => decimalOf(r, 2).toString()),
+    value: r => decimalOf(r, 2),
+  },
+  {
+    schema: decimalSchema(0),
+    wire: { wire: 'decimal-t' },
+    text: true,
+    slice: ascii(r => decimalOf(r, 0).toString()),
+    value: r => decimalOf(r, 0),
+  },
+  {
+    schema: decimalSchema(5),
+    wire: { wire: 'numeric-pg' },
+    text: false,
+    slice: r => numeric(decimalOf(r, 5), 5),
+    value: r => decimalOf(r, 5),
+  },
+  {
+    schema: decimalSchema(0),
+    wire: { wire: 'numeric-pg' },
+    text: false,
+    slice: r => numeric(decimalOf(r, 0), 0),
+    value: r => decimalOf(r, 0),
+  },
+  {
+    schema: primitive('STRING', { name: 'io.debezium.data.Uuid', version: 1 }),
+    wire: { wire: 'uuid' },
+    text: false,
+    slice: fixed(16, (b, r) => {
+      for (let i = 0; i < 16; i++) b[i] = r.below(256);
+    }),
+    value: r => r.text(),
+  },
+  {
+    schema: primitive('STRING'),
+    wire: { wire: 'function', decode: (b, s, e) => b.toString('utf8', s, e).toUpperCase() },
+    text: true,
+    slice: ascii(r => r.text()),
+    value: r => r.text(),
+  },
+];
+
+const listKind: { schema: Schema; wire: ColumnWire } = {
+  schema: array(primitive('INT32', { optional: true })),
+  wire: { wire: 'function', decode: (b, s, e) => Array.from(b.subarray(s, e), n => (n > 200 ? null : n)) },
+};
+
+export interface RandomCase {
+  readonly schema: Schema;
+  readonly layout: Layout;
+  readonly rows: WireRows;
+}
+
+/** A schema, a layout of it and `count` records. */
+export function randomCase(r: Random, count: number): RandomCase {
+  return new CaseBuilder(r, count).build();
+}
+
+class CaseBuilder {
+  readonly #r: Random;
+  readonly #count: number;
+  #bytes: Buffer[] = [];
+  #length = 0;
+  readonly #positions: Int32Array[] = [];
+  readonly #longs: BigInt64Array[] = [];
+  readonly #longNulls: (Uint8Array | undefined)[] = [];
+  readonly #choices: Uint8Array[] = [];
+  readonly #constants: unknown[] = [];
+  #names = 0;
+
+  constructor(r: Random, count: number) {
+    this.#r = r;
+    this.#count = count;
+  }
+
+  build(): RandomCase {
+    // some bytes before the first row, so that position 0 is nothing special
+    this.#append(Buffer.from([1, 2, 3]));
+    const { schema, layout } = this.#r.chance(40) ? this.#row() : this.#struct(0);
+    return {
+      schema,
+      layout,
+      rows: {
+        bytes: Buffer.concat(this.#bytes),
+        count: this.#count,
+        positions: this.#positions,
+        longs: this.#longs,
+        longNulls: this.#longNulls,
+        choices: this.#choices,
+        constants: this.#constants,
+      },
+    };
+  }
+
+  #append(bytes: Buffer): number {
+    const at = this.#length;
+    this.#bytes.push(bytes);
+    this.#length += bytes.length;
+    return at;
+  }
+
+  #options(value: (r: Random) => unknown): SchemaOptions {
+    const options: SchemaOptions = { optional: this.#r.chance(50) };
+    if (this.#r.chance(25)) options.defaultValue = value(this.#r);
+    else if (options.optional && this.#r.chance(20)) options.defaultValue = null;
+    return options;
+  }
+
+  #field(depth: number): { schema: Schema; layout: Layout } {
+    const kind = this.#r.pick(kinds);
+    const options = this.#options(kind.value);
+    const schema = withOptions(kind.schema, options);
+    const canBeNull = schema.optional || (schema.defaultValue ?? null) !== null;
+    switch (this.#r.below(depth < 2 ? 9 : 6)) {
+      case 0:
+        if (canBeNull) return { schema, layout: { kind: 'null' } };
+        return { schema, layout: { kind: 'constant', value: kind.value(this.#r) } };
+      case 1:
+        return {
+          schema,
+          layout: { kind: 'constant', value: canBeNull && this.#r.chance(20) ? null : kind.value(this.#r) },
+        };
+      case 2:
+        return {
+          schema,
+          layout: {
+            kind: 'batch',
+            slot: this.#constants.push(canBeNull && this.#r.chance(20) ? null : kind.value(this.#r)) - 1,
+          },
+        };
+      case 3: {
+        const wide = this.#r.chance(70);
+        const long = primitive(
+          wide ? 'INT64' : 'INT32',
+          this.#options(r => (wide ? r.long() : Number(r.long(32)))),
+        );
+        return {
+          schema: long,
+          layout: {
+            kind: 'long',
+            slot: this.#long(wide ? 64 : 32, long.optional || (long.defaultValue ?? null) !== null),
+          },
+        };
+      }
+      case 4:
+        return {
+          schema: primitive('STRING', { optional: this.#r.chance(50) }),
+          layout: {
+            kind: 'text',
+            parts: [
+              '["',
+              { slot: this.#long(64, false) },
+              this.#r.pick(['","', 'é'.repeat(40)]),
+              { slot: this.#long(40, false) },
+              '"]',
+            ],
+          },
+        };
+      case 5: {
+        const of = [1, 2, 3].map(
+          (): Layout =>
+            canBeNull && this.#r.chance(30) ? { kind: 'null' } : { kind: 'constant', value: kind.value(this.#r) },
+        );
+        return { schema, layout: { kind: 'choice', slot: this.#choice(of.length), of } };
+      }
+      case 6:
+        return this.#struct(depth + 1);
+      default:
+        return this.#row();
+    }
+  }
+
+  #struct(depth: number): { schema: Schema; layout: Layout } {
+    const fields = Array.from({ length: 1 + this.#r.below(7) }, (): [string, { schema: Schema; layout: Layout }] => [
+      this.#name(),
+      this.#field(depth),
+    ]);
+    const schema = struct(
+      fields.map(([name, f]) => [name, f.schema]),
+      { name: this.#name(), optional: this.#r.chance(40) },
+    );
+    return { schema, layout: { kind: 'struct', fields: fields.map(([, f]) => f.layout) } };
+  }
+
+  #row(): { schema: Schema; layout: Layout } {
+    const r = this.#r;
+    const format: RowFormat = r.pick(['pg-tuple', 'pg-copy']);
+    const width = r.chance(5) ? 120 : 1 + r.below(9);
+    const chosen = Array.from({ length: width }, () => (r.chance(5) ? null : r.pick(kinds)));
+    const fields: [string, Schema][] = [];
+    const columns: ColumnLayout[] = [];
+    const makers: (() => Buffer)[] = [];
+    const order = chosen.map((_, at) => at);
+    if (r.chance(40)) order.sort(() => r.below(3) - 1);
+    const fieldAt = new Map<number, number>();
+    for (const at of order) {
+      if (r.chance(85)) fieldAt.set(at, fieldAt.size);
+    }
+    const schemas: Schema[] = [];
+    chosen.forEach((kind, at) => {
+      const field = fieldAt.get(at) ?? -1;
+      const options = this.#options(k => (kind === null ? [1, null] : kind.value(k)));
+      const schema = withOptions(kind === null ? listKind.schema : kind.schema, options);
+      const nullValue = kind !== null && r.chance(30) ? kind.value(r) : undefined;
+      const unchanged = kind !== null && r.chance(30) ? kind.value(r) : undefined;
+      const canBeNull =
+        schema.optional || (schema.defaultValue ?? null) !== null || nullValue !== undefined || field === -1;
+      columns.push({
+        field,
+        column: field === -1 ? { wire: 'skip' } : kind === null ? listKind.wire : kind.wire,
+        nullValue,
+        unchanged,
+      });
+      if (field !== -1) schemas[field] = schema;
+      makers.push(() => {
+        const tuple = format === 'pg-tuple';
+        if (canBeNull && r.chance(20)) return tuple ? Buffer.from('n') : Buffer.from([255, 255, 255, 255]);
+        if (tuple && (unchanged !== undefined || field === -1) && r.chance(20)) return Buffer.from('u');
+        const slice = kind === null ? r.bytes() : kind.slice(r);
+        const head = Buffer.alloc(4);
+        head.writeInt32BE(slice.length);
+        const mark = tuple ? Buffer.from(kind?.text ? 't' : 'b') : Buffer.alloc(0);
+        return Buffer.concat([mark, head, slice]);
+      });
+    });
+    schemas.forEach(schema => {
+      fields.push([this.#name(), schema]);
+    });
+    const optional = r.chance(60);
+    const schema = struct(fields, { name: this.#name(), optional });
+    const slot = this.#positions.length;
+    const positions = new Int32Array(this.#count);
+    this.#positions.push(positions);
+    for (let i = 0; i < this.#count; i++) {
+      if (optional && r.chance(15)) {
+        positions[i] = -1;
+        continue;
+      }
+      const head = Buffer.alloc(2);
+      head.writeInt16BE(columns.length);
+      positions[i] = this.#append(Buffer.concat([head, ...makers.map(make => make())]));
+    }
+    return { schema, layout: { kind: 'row', slot, format, columns } };
+  }
+
+  #long(bits: number, nulls: boolean): number {
+    const slot = this.#longs.push(BigInt64Array.from({ length: this.#count }, () => this.#r.long(bits))) - 1;
+    if (nulls && this.#r.chance(50))
+      this.#longNulls[slot] = Uint8Array.from({ length: this.#count }, () => this.#r.below(2));
+    return slot;
+  }
+
+  #choice(of: number): number {
+    return this.#choices.push(Uint8Array.from({ length: this.#count }, () => this.#r.below(of))) - 1;
+  }
+
+  #name(): string {
+    return `n${this.#names++}`;
+  }
+}
