@@ -1,7 +1,8 @@
-/** Connect's built-in transforms and predicates, under Java's class names. */
+/** Connect's built-in transforms and predicates, and Debezium's unwrap, under Java's class names. */
 import type { Plugin } from '../api/index.ts';
 import { castPlugins } from './cast.ts';
 import { extractFieldPlugins } from './extractField.ts';
+import { extractNewRecordStatePlugin } from './extractNewRecordState.ts';
 import { filterPlugin } from './filter.ts';
 import { flattenPlugins } from './flatten.ts';
 import { headerPlugins } from './headers.ts';
@@ -18,6 +19,7 @@ import { valueToKeyPlugin } from './valueToKey.ts';
 export const plugins: readonly Plugin[] = [
   ...castPlugins,
   ...extractFieldPlugins,
+  extractNewRecordStatePlugin,
   filterPlugin,
   ...flattenPlugins,
   ...headerPlugins,
