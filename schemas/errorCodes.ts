@@ -66,6 +66,8 @@ export const errorCodes = {
     'Another process writes the data directory of the embedded broker. Stop it, or choose another --data-dir. The message names the process.',
   BROKER_DISK_FULL:
     'The disk of the embedded broker is full. Make room, or lower retention.ms or retention.bytes; nothing acknowledged is lost, writing goes on when there is room.',
+  BROKER_READ_ONLY:
+    'The embedded broker was opened for reading beside its worker. Use the REST API of the worker for what writes.',
   BROKER_STORE_FAILED:
     'The store of the embedded broker could not be opened, read or written. Check the disk and the permissions of the data directory.',
   BROKER_TOPIC_INVALID: 'A topic cannot be created as asked. The message says which name, number or config is wrong.',

@@ -1,0 +1,56 @@
+/** The converters of one connector: its own where it names one, else the worker's, each with the keys under its prefix. */
+import type { Converter, HeaderConverter } from '../../schemas/converter.ts';
+import type { SchemaRegistry } from '../../schemas/registry/schemaRegistry.ts';
+import type { Config } from '../api/index.ts';
+import { withPrefix } from '../config/workerConfig.ts';
+import type { PluginRegistry } from './pluginRegistry.ts';
+
+export interface NamedConverter {
+  readonly className: string;
+  readonly converter: Converter;
+}
+
+export interface Converters {
+  readonly key: NamedConverter;
+  readonly value: NamedConverter;
+  readonly header: { readonly className: string; readonly converter: HeaderConverter };
+}
+
+export interface ConverterSources {
+  /** The worker's config as text. */
+  readonly worker: Config;
+  /** Registry for a converter with these settings. */
+  readonly registry: (converterConfig: Config) => SchemaRegistry;
+  readonly plugins: PluginRegistry;
+}
+
+export function createConverters(connector: Config, sources: ConverterSources): Converters {
+  const header = chosen('header.converter', connector, sources.worker);
+  const headerPlugin = sources.plugins.require(header.name, 'header_converter');
+  return {
+    key: create('key.converter', true, connector, sources),
+    value: create('value.converter', false, connector, sources),
+    header: { className: headerPlugin.className, converter: headerPlugin.create(header.settings) },
+  };
+}
+
+export async function closeConverters(converters: Converters): Promise<void> {
+  await converters.key.converter.close?.();
+  await converters.value.converter.close?.();
+}
+
+function create(key: string, isKey: boolean, connector: Config, sources: ConverterSources): NamedConverter {
+  const { name, settings } = chosen(key, connector, sources.worker);
+  const plugin = sources.plugins.require(name, 'converter');
+  return {
+    className: plugin.className,
+    converter: plugin.create(settings, isKey, () => sources.registry(settings)),
+  };
+}
+
+/** A converter that the connector names takes none of the worker's sub-keys. */
+function chosen(key: string, connector: Config, worker: Config): { name: string; settings: Config } {
+  const own = connector[key];
+  const config = own === undefined ? worker : connector;
+  return { name: own ?? worker[key]!, settings: withPrefix(config, `${key}.`) };
+}

@@ -1,0 +1,182 @@
+/**
+ * Source offsets in a compacted topic, in Kafka Connect's format, so that a Java worker and this one can share it. Read to its end before each
+ * look-up. A partition is found by content; what is written for it reuses the key bytes last seen, since compaction goes by exact bytes.
+ */
+import { ConnectError, type Logger, type SourceOffset, type SourcePartition, type TopicPartition } from '../../api/index.ts';
+import type { Broker, Consumer, Producer } from '../../broker/port.ts';
+import { noHeaders, partitionForKey, RecordBatchBuilder, readRecords } from '../../broker/records/index.ts';
+import type { SourcePosition } from '../source/offsetTracker.ts';
+import { canonicalKey, encodeKey, exactJson, parseKey, parseOffset } from './offsetJson.ts';
+
+export interface OffsetTopic {
+  readonly name: string;
+  readonly partitions: number;
+  readonly replicationFactor: number;
+  readonly create: boolean;
+  readonly clientId: string;
+}
+
+interface Entry {
+  readonly keyBytes: Buffer;
+  readonly connector: string;
+  readonly partition: SourcePartition;
+  readonly offset: SourceOffset | null;
+}
+
+export interface OffsetChange {
+  readonly partition: SourcePartition;
+  /** null = reset. */
+  readonly offset: SourceOffset | null;
+}
+
+const pollMs = 1000;
+
+export class OffsetStore {
+  readonly #broker: Broker;
+  readonly #topic: OffsetTopic;
+  readonly #logger: Logger;
+  readonly #entries = new Map<string, Entry>();
+  readonly #consumer: Consumer;
+  #producer: Producer | null = null;
+  #partitions: readonly TopicPartition[] = [];
+  #reading: Promise<void> | null = null;
+  #next: Promise<void> | null = null;
+  readonly #closed = new AbortController();
+
+  private constructor(broker: Broker, topic: OffsetTopic, logger: Logger) {
+    this.#broker = broker;
+    this.#topic = topic;
+    this.#logger = logger;
+    this.#consumer = broker.consumer({
+      clientId: topic.clientId,
+      groupId: null,
+      isolation: 'read_committed',
+      autoOffsetReset: 'earliest',
+    });
+  }
+
+  static async open(broker: Broker, topic: OffsetTopic, logger: Logger): Promise<OffsetStore> {
+    const store = new OffsetStore(broker, topic, logger);
+    await store.#start();
+    return store;
+  }
+
+  async #start(): Promise<void> {
+    const { name, partitions, replicationFactor, create } = this.#topic;
+    const admin = this.#broker.admin();
+    let [found] = await admin.describeTopics([name]);
+    if (found === undefined && create) {
+      await admin.createTopics([{ name, partitions, replicationFactor, configs: { 'cleanup.policy': 'compact' } }]);
+      [found] = await admin.describeTopics([name]);
+    }
+    if (found === undefined) {
+      throw new ConnectError('OFFSET_TOPIC_INVALID', `Topic ${name}, which holds source offsets, does not exist.`);
+    }
+    const policy = (await admin.topicConfig(name)).get('cleanup.policy');
+    if (policy !== undefined && policy !== 'compact') {
+      throw new ConnectError(
+        'OFFSET_TOPIC_INVALID',
+        `Topic ${name}, which holds source offsets, has cleanup.policy=${policy}; it must be compact, or offsets get lost.`,
+      );
+    }
+    this.#partitions = Array.from({ length: found.partitions }, (_, partition) => ({ topic: name, partition }));
+    await this.#consumer.assign(this.#partitions.map(p => ({ ...p, from: 'beginning' as const })));
+  }
+
+  async offset(connector: string, partition: SourcePartition): Promise<SourceOffset | null> {
+    await this.readToEnd();
+    return this.#entries.get(canonicalKey(connector, partition))?.offset ?? null;
+  }
+
+  /** Every offset of a connector that is not reset. */
+  async list(connector: string): Promise<SourcePosition[]> {
+    await this.readToEnd();
+    const found: SourcePosition[] = [];
+    for (const { connector: owner, partition, offset } of this.#entries.values()) {
+      if (owner === connector && offset !== null) found.push({ partition, offset });
+    }
+    return found;
+  }
+
+  /** Resolves when all are durable. */
+  async write(connector: string, changes: readonly OffsetChange[]): Promise<void> {
+    const now = Date.now();
+    const builders = new Map<number, RecordBatchBuilder>();
+    const written: [string, Entry][] = [];
+    for (const { partition, offset } of changes) {
+      const canonical = canonicalKey(connector, partition);
+      const keyBytes = this.#entries.get(canonical)?.keyBytes ?? encodeKey(connector, partition);
+      const value = offset === null ? null : Buffer.from(exactJson(offset));
+      const kafkaPartition = partitionForKey(keyBytes, 0, keyBytes.length, this.#partitions.length);
+      let builder = builders.get(kafkaPartition);
+      if (builder === undefined) {
+        builders.set(kafkaPartition, (builder = new RecordBatchBuilder(this.#topic.name, kafkaPartition, now)));
+      }
+      builder.append(now, keyBytes, 0, keyBytes.length, value ?? keyBytes, value ? 0 : -1, value?.length ?? -1, noHeaders);
+      written.push([canonical, { keyBytes, connector, partition, offset }]);
+    }
+    if (builders.size === 0) return;
+    this.#producer ??= this.#broker.producer({ clientId: `${this.#topic.clientId}-producer` });
+    try {
+      await this.#producer.send([...builders.values()].map(builder => builder.finish()));
+    } catch (error) {
+      const failed = this.#producer;
+      this.#producer = null;
+      await failed.close().catch(closing => this.#logger.debug({ err: closing }, 'failed producer did not close'));
+      throw error;
+    }
+    for (const [canonical, entry] of written) this.#entries.set(canonical, entry);
+  }
+
+  /** Reads what is in the topic by now. Calls made while one read is under way share the next one: theirs must see what was written before them. */
+  readToEnd(): Promise<void> {
+    if (this.#reading === null) {
+      this.#reading = this.#read().finally(() => {
+        this.#reading = null;
+      });
+      return this.#reading;
+    }
+    this.#next ??= this.#reading.catch(() => undefined).then(() => {
+      this.#next = null;
+      return this.readToEnd();
+    });
+    return this.#next;
+  }
+
+  async #read(): Promise<void> {
+    const ends = await this.#broker.admin().offsets(this.#partitions);
+    const behind = (): boolean =>
+      ends.some(end => end.latest > end.earliest && (this.#consumer.position(end) ?? 0) < end.latest);
+    while (behind()) {
+      this.#closed.signal.throwIfAborted();
+      for (const fetched of await this.#consumer.poll(pollMs, this.#closed.signal)) {
+        const records = await readRecords(fetched, 'read_committed');
+        for (let i = 0; i < records.count; i++) {
+          const { bytes, keyStarts, keyEnds, valueStarts, valueEnds } = records;
+          if (keyStarts[i]! < 0) continue;
+          const value = valueStarts[i]! < 0 ? null : bytes.subarray(valueStarts[i]!, valueEnds[i]!);
+          this.#apply(bytes.subarray(keyStarts[i]!, keyEnds[i]!), value);
+        }
+      }
+    }
+  }
+
+  #apply(key: Buffer, value: Buffer | null): void {
+    try {
+      const { connector, partition } = parseKey(key);
+      const offset = value === null ? null : parseOffset(value);
+      this.#entries.set(canonicalKey(connector, partition), { keyBytes: Buffer.from(key), connector, partition, offset });
+    } catch (error) {
+      this.#logger.warn(
+        { err: error, topic: this.#topic.name, key: key.toString('utf8') },
+        'record in the offsets topic is not in its format and is left out',
+      );
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await this.#consumer.close();
+    await this.#producer?.close();
+  }
+}
