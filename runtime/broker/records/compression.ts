@@ -73,17 +73,18 @@ async function compressXerial(bytes: Buffer): Promise<Buffer[]> {
 }
 
 async function decompressXerial(bytes: Buffer): Promise<Buffer> {
-  const blocks: Promise<Buffer>[] = [];
+  const blocks: Buffer[] = [];
   let position = xerialHeaderBytes;
   while (position < bytes.length) {
     if (bytes.length - position < 4) throw new MalformedBytes('a snappy block length is cut off');
     const length = bytes.readInt32BE(position);
     position += 4;
     if (length < 0 || length > bytes.length - position) throw new MalformedBytes('a snappy block is cut off');
-    blocks.push(decompressSnappyBlock(bytes.subarray(position, position + length)));
+    blocks.push(bytes.subarray(position, position + length));
     position += length;
   }
-  return Buffer.concat(await Promise.all(blocks));
+  // Only now, so that no promise is left alone by an error above.
+  return Buffer.concat(await Promise.all(blocks.map(decompressSnappyBlock)));
 }
 
 async function decompressSnappyBlock(block: Buffer): Promise<Buffer> {
