@@ -305,7 +305,7 @@ const kinds: readonly Kind[] = [
     schema: decimalSchema(2, 10),
     wire: { wire: 'decimal-t' },
     text: true,
-    slice: ascii(r => decimalOf(r, 2).toString()),
+    slice: ascii(r => (r.chance(5) ? '-0.00' : decimalOf(r, 2).toString())),
     value: r => decimalOf(r, 2),
   },
   {
@@ -346,6 +346,12 @@ const kinds: readonly Kind[] = [
     value: r => r.text(),
   },
 ];
+
+/** What a Decimal cannot hold. */
+function notFiniteForm(wire: ColumnWire | undefined): Buffer | null {
+  if (wire?.wire === 'decimal-t') return Buffer.from('-Infinity');
+  return wire?.wire === 'numeric-pg' ? Buffer.from([0, 0, 0, 0, 0xc0, 0, 0, 0]) : null;
+}
 
 const listKind: { schema: Schema; wire: ColumnWire } = {
   schema: array(primitive('INT32', { optional: true })),
@@ -523,7 +529,8 @@ class CaseBuilder {
         const tuple = format === 'pg-tuple';
         if (canBeNull && r.chance(20)) return tuple ? Buffer.from('n') : Buffer.from([255, 255, 255, 255]);
         if (tuple && (unchanged !== undefined || field === -1) && r.chance(20)) return Buffer.from('u');
-        const slice = kind === null ? r.bytes() : kind.slice(r);
+        const notFinite = canBeNull && r.chance(10) ? notFiniteForm(kind?.wire) : null;
+        const slice = kind === null ? r.bytes() : (notFinite ?? kind.slice(r));
         const head = Buffer.alloc(4);
         head.writeInt32BE(slice.length);
         const mark = tuple ? Buffer.from(kind?.text ? 't' : 'b') : Buffer.alloc(0);
