@@ -5,8 +5,9 @@
 import type { RowTranscoder } from '../converter.ts';
 import type { Schema } from '../data/index.ts';
 import { OutputBuffer } from '../outputBuffer.ts';
-import { type BlockPart, generate, type Program } from './generate.ts';
+import { generate } from './generate.ts';
 import type { Layout, WireRows } from './layout.ts';
+import type { BlockPart, Program } from './program.ts';
 import { layoutError } from './rowErrors.ts';
 import { RunState, runtime } from './runState.ts';
 import { valueWriter } from './valueWriter.ts';

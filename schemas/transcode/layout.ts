@@ -28,7 +28,7 @@ export type ColumnWire =
   | { readonly wire: 'utf8' | 'bytes'; readonly skip?: number }
   /** `\x` and hex digits. */
   | { readonly wire: 'hex-t' }
-  /** A decimal number, as text or in PostgreSQL's binary numeric, for a Decimal schema; an error where it has more fraction digits than the schema's scale. */
+  /** A decimal number, as text or in PostgreSQL's binary numeric, for a Decimal schema. NaN and infinities, which a Decimal cannot hold, are null; more fraction digits than the schema's scale are an error. */
   | { readonly wire: 'decimal-t' | 'numeric-pg' }
   /** Sixteen bytes, written as a UUID's 36 characters. */
   | { readonly wire: 'uuid' }

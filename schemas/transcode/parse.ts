@@ -123,6 +123,16 @@ export function longDecimal(b: Buffer, p: number, q: number, scale: number): Dec
   return Decimal.parse(b.toString('latin1', p, q)).withScale(scale);
 }
 
+/** NaN, Infinity, -Infinity. */
+export function notFiniteText(b: Buffer, p: number, q: number): boolean {
+  return q - p >= 3 && (b[p] === 78 || b[p] === 73 || (b[p] === 45 && b[p + 1] === 73));
+}
+
+/** The sign of a binary numeric says so. */
+export function notFiniteNumeric(b: Buffer, p: number, q: number): boolean {
+  return q - p >= 8 && (b[p + 4] & 0xc0) === 0xc0;
+}
+
 const NUMERIC_NEGATIVE = 0x4000;
 
 /** Unscaled value at `scale` of PostgreSQL's binary numeric where it is exact within 2^53, else NaN. */

@@ -5,7 +5,18 @@
 import { type Decimal, decimalScale, type Schema, Struct, type StructSchema } from '../data/index.ts';
 import type { ColumnWire, Layout, RowFormat, WireRows } from './layout.ts';
 import { linearValue } from './linear.ts';
-import { floatText, hexLength, longDecimal, longInteger, longNumeric, shortInteger, unhex, uuidText } from './parse.ts';
+import {
+  floatText,
+  hexLength,
+  longDecimal,
+  longInteger,
+  longNumeric,
+  notFiniteNumeric,
+  notFiniteText,
+  shortInteger,
+  unhex,
+  uuidText,
+} from './parse.ts';
 import { layoutError, RowFault, rowError } from './rowErrors.ts';
 import { tupleKind } from './tupleKind.ts';
 
@@ -66,7 +77,6 @@ function rowStruct(
     const field = schema.fields[column.field];
     switch (slice.kind) {
       case 'null':
-        values[column.field] = field.schema.optional ? null : (column.nullValue ?? null);
         break;
       case 'unchanged':
         if (column.unchanged === undefined) throw rowError(RowFault.unchangedNotAllowed, at, index);
@@ -77,6 +87,8 @@ function rowStruct(
           rowError(fault, at, index),
         );
     }
+    // a value that the schema cannot hold, such as NaN in a Decimal, is null
+    if (values[column.field] === null && !field.schema.optional) values[column.field] = column.nullValue ?? null;
     const missing =
       values[column.field] === null && !field.schema.optional && (field.schema.defaultValue ?? null) === null;
     if (missing) throw rowError(RowFault.nullNotAllowed, at, index);
@@ -197,9 +209,9 @@ function columnValue(
       return out;
     }
     case 'decimal-t':
-      return decimal(longDecimal);
+      return notFiniteText(b, p, q) ? null : decimal(longDecimal);
     case 'numeric-pg':
-      return decimal(longNumeric);
+      return notFiniteNumeric(b, p, q) ? null : decimal(longNumeric);
     case 'uuid': {
       length(16);
       const out = Buffer.alloc(36);

@@ -3,10 +3,10 @@
 import type { EncodeValue } from '../avro/compileEncoder.ts';
 import type { Decimal } from '../data/index.ts';
 import type { OutputBuffer } from '../outputBuffer.ts';
-import type { Decode, Program } from './generate.ts';
 import type { WireRows } from './layout.ts';
 import { linearValue } from './linear.ts';
 import * as parse from './parse.ts';
+import type { Decode, Program } from './program.ts';
 import { layoutError, RowFault, rowError } from './rowErrors.ts';
 import { valueWriter } from './valueWriter.ts';
 import * as write from './write.ts';

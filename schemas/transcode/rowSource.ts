@@ -1,0 +1,187 @@
+/**
+ * Source that writes the columns of a row: finds each column's slice as the row format says, checks it against the end of the bytes, and writes
+ * value, null or substitute. See generate.ts for the variables.
+ */
+import { decimalScale, isDecimal, type Schema, type StructSchema } from '../data/index.ts';
+import { columnSource } from './columnSource.ts';
+import type { ColumnLayout, Layout, RowFormat } from './layout.ts';
+import { layoutError, RowFault } from './rowErrors.ts';
+import { int, type SourceWriter } from './sourceWriter.ts';
+import { tupleKind } from './tupleKind.ts';
+
+/** Tests of the kind byte k of a pgoutput column. */
+const kindTests = { text: 'k===116', binary: 'k===98', any: 'k===116||k===98' } as const;
+
+/** V8 does not optimise functions beyond some 60 kB of bytecode: wide rows are split into functions of this many columns. */
+const COLUMNS_PER_FUNCTION = 48;
+
+export class RowSource {
+  private readonly writer: SourceWriter;
+
+  constructor(writer: SourceWriter) {
+    this.writer = writer;
+  }
+
+  /** The columns of a row that starts at p. */
+  write(schema: Schema, layout: Extract<Layout, { kind: 'row' }>): void {
+    const { columns, format } = layout;
+    const fields = structOf(schema).fields;
+    const columnOf = new Map<number, number>();
+    columns.forEach((column, at) => {
+      if (column.field === -1) return;
+      if (columnOf.has(column.field)) throw layoutError(`two columns fill field ${column.field}`);
+      columnOf.set(column.field, at);
+    });
+    const order = fields.map((field, at) => {
+      const column = columnOf.get(at);
+      if (column === undefined) throw layoutError(`no column fills field "${field.name}"`);
+      return column;
+    });
+    if (columnOf.size !== fields.length) throw layoutError('a column fills a field that the schema does not have');
+
+    this.writer.valueBranch(schema);
+    this.writer.emit(
+      `if(p<0||p+2>end)fail(${RowFault.truncated},-1,i);if(bv.getInt16(p)!==${int(columns.length)})fail(${RowFault.columnCount},-1,i);p+=2;`,
+    );
+    this.writer.emit('out.position=w;');
+    // columns behind the last one wanted are not looked at: a key is often the first column of many
+    const wanted = columns.slice(0, Math.max(-1, ...order) + 1);
+    if (order.every((column, at) => at === 0 || order[at - 1] < column)) {
+      this.chunked(wanted, (column, at) => {
+        this.column(format, column, at, column.field === -1 ? null : fields[column.field].schema, 'read');
+      });
+    } else {
+      this.writer.scratchColumns = Math.max(this.writer.scratchColumns, columns.length);
+      this.chunked(wanted, (column, at) => {
+        this.column(format, column, at, null, 'find');
+      });
+      this.chunked(order, (columnAt, at) => {
+        this.column(format, columns[columnAt], columnAt, fields[at].schema, 'found');
+      });
+    }
+    this.writer.emit('w=out.position;o=out.bytes;v=s.v;lim=o.length-s.fixed;');
+  }
+
+  private chunked<T>(items: readonly T[], emit: (item: T, at: number) => void): void {
+    for (let start = 0; start < items.length; start += COLUMNS_PER_FUNCTION) {
+      const call = this.writer.separate(() => {
+        items.slice(start, start + COLUMNS_PER_FUNCTION).forEach((item, at) => {
+          emit(item, start + at);
+        });
+      });
+      this.writer.emit(call);
+    }
+  }
+
+  /**
+   * One column: `read` finds it at p and writes it, `find` only remembers where it lies, `found` writes it from there.
+   * Where a slice is remembered, a length of -1 is null and -2 unchanged.
+   */
+  private column(
+    format: RowFormat,
+    column: ColumnLayout,
+    at: number,
+    schema: Schema | null,
+    mode: 'read' | 'find' | 'found',
+  ): void {
+    const wire = column.column;
+    const remember = mode === 'find' && column.field !== -1;
+    if (mode === 'found') {
+      this.writer.emit(`p=s.S[${int(at * 2)}];n=s.S[${int(at * 2 + 1)}];if(n>=0){q=p+n;`);
+    } else if (format === 'pg-tuple') {
+      const kinds = kindTests[column.field === -1 ? 'any' : tupleKind(wire)];
+      this.writer.flush();
+      this.writer.emitRaw(
+        `k=b[p];if(${kinds}){if(p+5>end)fail(${RowFault.truncated},${int(at)},i);n=bv.getInt32(p+1);p+=5;q=p+n;if(n<0||q>end)fail(${RowFault.truncated},${int(at)},i);`,
+      );
+    } else {
+      this.writer.flush();
+      this.writer.emitRaw(
+        `if(p+4>end)fail(${RowFault.truncated},${int(at)},i);n=bv.getInt32(p);p+=4;if(n!==-1){q=p+n;if(n<0||q>end)fail(${RowFault.truncated},${int(at)},i);`,
+      );
+    }
+    if (remember) this.writer.emitRaw(`s.S[${int(at * 2)}]=p;s.S[${int(at * 2 + 1)}]=n;`);
+    if (schema !== null && mode !== 'find') {
+      const isDecimalWire = wire.wire === 'decimal-t' || wire.wire === 'numeric-pg';
+      if (isDecimalWire) {
+        this.writer.emitRaw(`if(${wire.wire === 'decimal-t' ? 'notFiniteText' : 'notFiniteNumeric'}(b,p,q)){`);
+        this.columnNull(schema, column, at);
+        this.writer.emit('}else{');
+      }
+      // a function may give null: its value is written with its branch
+      if (wire.wire !== 'function') this.writer.valueBranch(schema);
+      this.writer.flush();
+      this.value(schema, column, at);
+      if (isDecimalWire) this.writer.emitRaw('}');
+    }
+    if (mode !== 'found') this.writer.emitRaw('p=q;');
+
+    const onNull = (): void => {
+      if (remember) this.writer.emitRaw(`s.S[${int(at * 2 + 1)}]=-1;`);
+      else if (schema !== null) this.columnNull(schema, column, at);
+      this.writer.flush();
+    };
+    const onUnchanged = (): void => {
+      if (remember) this.writer.emitRaw(`s.S[${int(at * 2 + 1)}]=-2;`);
+      else if (schema !== null) this.unchanged(schema, column, at);
+      this.writer.flush();
+    };
+    if (mode === 'found') {
+      this.writer.emitRaw('}else if(n===-1){');
+      onNull();
+      this.writer.emitRaw('}else{');
+      onUnchanged();
+      this.writer.emitRaw('}');
+    } else if (format === 'pg-tuple') {
+      this.writer.emitRaw('}else if(k===110){p++;');
+      onNull();
+      this.writer.emitRaw('}else if(k===117){p++;');
+      onUnchanged();
+      this.writer.emitRaw(`}else fail(p<end?${RowFault.columnKind}:${RowFault.truncated},${int(at)},i);`);
+    } else {
+      this.writer.emitRaw('}else{');
+      onNull();
+      this.writer.emitRaw('}');
+    }
+  }
+
+  private value(schema: Schema, { column: wire, nullValue }: ColumnLayout, at: number): void {
+    if (wire.wire === 'function') {
+      const { decode } = wire;
+      const isFilled = !schema.optional && nullValue !== undefined;
+      this.writer.functions.push({ schema, decode: isFilled ? (b, p, q) => decode(b, p, q) ?? nullValue : decode });
+      this.writer.emitRaw(
+        `o=call(s,${int(this.writer.functions.length - 1)},out,w,p,q,${int(at)},i);v=s.v;w=out.position;lim=o.length-s.fixed;`,
+      );
+      return;
+    }
+    let linear = -1;
+    if (wire.wire === 'int32be-linear' || wire.wire === 'int64be-linear') {
+      linear = this.writer.linears.push(wire) - 1;
+    }
+    const column = columnSource(wire, schema.type, isDecimal(schema) ? decimalScale(schema) : null, at, linear);
+    if (column === null) throw layoutError(`a column of wire form ${wire.wire} cannot fill a ${schema.type}`);
+    this.writer.fixedBytes += column.fixedBytes;
+    this.writer.emitRaw(column.source);
+  }
+
+  private columnNull(schema: Schema, column: ColumnLayout, at: number): void {
+    if (!schema.optional && column.nullValue !== undefined) {
+      this.writer.pending.push({ part: 'value', schema, value: column.nullValue });
+    } else {
+      this.writer.nullOrFail(schema, RowFault.nullNotAllowed, at);
+    }
+  }
+
+  private unchanged(schema: Schema, column: ColumnLayout, at: number): void {
+    const value = column.unchanged;
+    if (value === undefined) this.writer.emit(`fail(${RowFault.unchangedNotAllowed},${int(at)},i);`);
+    else if (value === null) this.columnNull(schema, column, at);
+    else this.writer.pending.push({ part: 'value', schema, value });
+  }
+}
+
+export function structOf(schema: Schema): StructSchema {
+  if (schema.type !== 'STRUCT') throw layoutError(`a struct's layout stands for a ${schema.type}`);
+  return schema;
+}
