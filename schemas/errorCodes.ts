@@ -120,6 +120,40 @@ export const errorCodes = {
   PG_STREAM_FAILED: 'The server ended the replication stream with an error. The message is the one of the server.',
   PG_PROTOCOL_INVALID: 'The server sent what this connector does not understand. Report it with the position.',
   TASK_FAILED: 'A task ended by an error that has no code of its own. The trace tells more.',
+  SINK_TABLE_NAME:
+    'A topic and table.name.format (or topics.to.tables.mapping) give no table name for a record. Change the format, or use a topic whose records have the fields that it names.',
+  SINK_TABLE_MISSING:
+    'The target table does not exist. Create it, correct table.name.format, or set auto.create=true; the message names the table.',
+  SINK_COLUMN_MISSING:
+    'A field has no column in the target table. Add the column, leave the field out with field.exclude.list, or set auto.evolve=true.',
+  SINK_COLUMN_REQUIRED:
+    'A column of the target is NOT NULL without default and the records do not have it, or a new field that may not be null cannot be added to a table that has rows. Give the column a default.',
+  SINK_TYPE_MISMATCH:
+    'Values of a field can never be written to its column. Change the type of the column or leave the field out with field.exclude.list; the message names both types.',
+  SINK_KEY_INDEX_MISSING:
+    'insert.mode=upsert or update needs a primary key or unique index on exactly the key columns. Create one, or correct pk.mode and pk.fields; the message names table and columns.',
+  SINK_KEY_MISSING:
+    'A record has no key where pk.mode takes it from, or a null in it. Correct pk.mode and pk.fields, or the producer.',
+  SINK_NULL_VALUE:
+    'A record with a null value, or a delete event, came while delete.enabled=false. Set delete.enabled=true (with pk.mode=record_key), or filter such records out.',
+  SINK_VALUE_UNUSABLE:
+    'The value of a record is neither a struct nor a JSON object, so that it has no fields to write. Check value.converter.',
+  SINK_VALUE_UNFIT:
+    'A value does not fit its column: out of range, too many digits, not of that form. Values are never cut. Change the column, or send the record to a dead letter queue with errors.tolerance=all.',
+  SINK_SCHEMA_NEEDED:
+    'A table cannot be created or changed from records without schema. Create the table by hand, or use a converter that carries schemas.',
+  SINK_RECORD_REJECTED:
+    'The target refused a single record: a constraint, a trigger, a value that does not fit. The message has the database’s reason. Correct it, or send such records to a dead letter queue with errors.tolerance=all.',
+  SINK_UNAVAILABLE:
+    'The target could not be reached, or did not take a write for now, and max.retries is used up. Nothing is lost: the task goes on from its last committed offset when it is restarted.',
+  SINK_PRIVILEGE:
+    'The user of the sink lacks a right on the target. Grant it; the message names the right and the table.',
+  SINK_LOGIN_FAILED:
+    'The target refused the login. Check connection.url, connection.user and connection.password.',
+  SINK_DDL_FAILED:
+    'A table could not be created or changed as auto.create or auto.evolve ask. The message has the statement and the database’s reason.',
+  SINK_WRITE_FAILED:
+    'The target refused a write for a reason that lies neither in a record nor in the connection, such as a table that was changed meanwhile. Restart the task; it reads the table anew.',
 } as const;
 
 export type ErrorCode = keyof typeof errorCodes;

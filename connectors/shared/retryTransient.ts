@@ -1,0 +1,39 @@
+/** Runs a piece of work again, with back-off and jitter, while it fails for a reason that may pass by itself. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { asConnectError, type Logger, type TaskMetrics } from '../../runtime/api/index.ts';
+
+/** `transient`: the same may succeed later. `record`: because of a row. `fatal`: the user or an operator has to change something. */
+export type FailureClass = 'transient' | 'record' | 'fatal';
+
+export type Retry = <T>(work: () => Promise<T>) => Promise<T>;
+
+const MAX_BACKOFF_MS = 30_000;
+
+export function retryTransient(options: {
+  classify: (error: unknown) => FailureClass;
+  /** null = without end. */
+  maxRetries: number | null;
+  retryBackoffMs: number;
+  signal: AbortSignal;
+  logger: Logger;
+  metrics: TaskMetrics;
+}): Retry {
+  const { classify, maxRetries, retryBackoffMs, signal, logger, metrics } = options;
+  return async work => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await work();
+      } catch (error) {
+        if (classify(error) !== 'transient') throw error;
+        signal.throwIfAborted();
+        if (maxRetries !== null && attempt > maxRetries) throw asConnectError(error, 'SINK_UNAVAILABLE');
+        const delayMs = Math.min(MAX_BACKOFF_MS, retryBackoffMs * 2 ** Math.min(attempt - 1, 10));
+        const retryInMs = Math.round(delayMs * (0.5 + Math.random() / 2));
+        metrics.count('retries');
+        const reason = error instanceof Error ? error.message : String(error);
+        logger.warn({ attempt, retryInMs, reason }, 'the target did not take a write for now; the same is tried again');
+        await sleep(retryInMs, undefined, { signal });
+      }
+    }
+  };
+}
