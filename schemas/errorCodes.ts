@@ -32,6 +32,8 @@ export const errorCodes = {
     'A source writes to a topic that does not exist and could not be created. Create it, or set topic.creation.default.* and the right to create topics.',
   SINK_DLQ_FAILED:
     'A failing record could not be written to the dead letter queue. Check errors.deadletterqueue.topic.name and the rights on that topic.',
+  FILE_UNUSABLE:
+    'A file of a file connector cannot be opened, read or written. The message names it and why; for a sink its folder must exist.',
   WORKER_THREAD_ENDED:
     'The thread that ran a task ended or stopped answering. Its tasks are started again on another thread; the trace says why it ended.',
   BROKER_UNREACHABLE:

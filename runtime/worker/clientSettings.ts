@@ -117,7 +117,10 @@ export function sinkConsumer(
 
 function integer(key: string, text: string): number {
   if (!/^-?\d+$/.test(text.trim())) {
-    throw new ConnectError('CONFIG_INVALID', `Invalid value ${text} for configuration ${key}: Not a number of type INT`);
+    throw new ConnectError(
+      'CONFIG_INVALID',
+      `Invalid value ${text} for configuration ${key}: Not a number of type INT`,
+    );
   }
   return Number(text);
 }

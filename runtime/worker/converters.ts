@@ -2,7 +2,7 @@
 import type { Converter, HeaderConverter } from '../../schemas/converter.ts';
 import type { SchemaRegistry } from '../../schemas/registry/schemaRegistry.ts';
 import type { Config } from '../api/index.ts';
-import { withPrefix } from '../config/workerConfig.ts';
+import { type WorkerConfig, withPrefix } from '../config/workerConfig.ts';
 import type { PluginRegistry } from './pluginRegistry.ts';
 
 export interface NamedConverter {
@@ -16,11 +16,12 @@ export interface Converters {
   readonly header: { readonly className: string; readonly converter: HeaderConverter };
 }
 
+type ConverterKey = 'key.converter' | 'value.converter' | 'header.converter';
+
 export interface ConverterSources {
-  /** The worker's config as text. */
-  readonly worker: Config;
-  /** Registry for a converter with these settings. */
-  readonly registry: (converterConfig: Config) => SchemaRegistry;
+  readonly worker: WorkerConfig;
+  /** The worker's registry. */
+  readonly registry: () => SchemaRegistry;
   readonly plugins: PluginRegistry;
 }
 
@@ -39,18 +40,18 @@ export async function closeConverters(converters: Converters): Promise<void> {
   await converters.value.converter.close?.();
 }
 
-function create(key: string, isKey: boolean, connector: Config, sources: ConverterSources): NamedConverter {
+function create(key: ConverterKey, isKey: boolean, connector: Config, sources: ConverterSources): NamedConverter {
   const { name, settings } = chosen(key, connector, sources.worker);
   const plugin = sources.plugins.require(name, 'converter');
   return {
     className: plugin.className,
-    converter: plugin.create(settings, isKey, () => sources.registry(settings)),
+    converter: plugin.create(settings, isKey, sources.registry),
   };
 }
 
 /** A converter that the connector names takes none of the worker's sub-keys. */
-function chosen(key: string, connector: Config, worker: Config): { name: string; settings: Config } {
+function chosen(key: ConverterKey, connector: Config, worker: WorkerConfig): { name: string; settings: Config } {
   const own = connector[key];
-  const config = own === undefined ? worker : connector;
-  return { name: own ?? worker[key]!, settings: withPrefix(config, `${key}.`) };
+  const config = own === undefined ? worker.raw : connector;
+  return { name: own ?? worker[key], settings: withPrefix(config, `${key}.`) };
 }

@@ -4,21 +4,29 @@
  */
 import type { SchemaRegistry } from '../../schemas/registry/schemaRegistry.ts';
 import type { Config, Logger } from '../api/index.ts';
-import type { Broker } from '../broker/port.ts';
 import { connectBroker } from '../broker/connectBroker.ts';
+import type { Broker } from '../broker/port.ts';
 import type { WorkerConfig } from '../config/workerConfig.ts';
 import type { TaskSnapshot } from '../metrics/taskMeter.ts';
 import { failureReport } from './errors/failureReport.ts';
 import { ConnectorOffsets } from './offsets/connectorOffsets.ts';
 import { OffsetStore } from './offsets/offsetStore.ts';
 import type { PluginRegistry } from './pluginRegistry.ts';
-import { Registries } from './registries.ts';
 import { SinkTaskRunner } from './sink/sinkTaskRunner.ts';
 import { SourceTaskRunner } from './source/sourceTaskRunner.ts';
 import type { TaskDeps } from './taskDeps.ts';
+import type { TaskExecutor } from './taskExecutor.ts';
 import { taskLogger } from './taskLogger.ts';
 import type { TaskRunner } from './taskRunner.ts';
-import { type TargetState, type TaskId, type TaskListener, type TaskRequest, taskKey } from './types.ts';
+import {
+  type FailureReport,
+  type TargetState,
+  type TaskId,
+  type TaskListener,
+  type TaskRequest,
+  taskKey,
+} from './types.ts';
+import { workerRegistry } from './workerRegistry.ts';
 
 interface Running {
   readonly runner: TaskRunner;
@@ -32,10 +40,10 @@ export interface TaskHostOptions {
   readonly logger: Logger;
 }
 
-export class TaskHost {
+export class TaskHost implements TaskExecutor {
   readonly broker: Broker;
   readonly #options: TaskHostOptions;
-  readonly #registries: Registries;
+  #registry: SchemaRegistry | null = null;
   readonly #deps: TaskDeps;
   readonly #tasks = new Map<string, Running>();
   readonly #stores = new Map<string, Promise<OffsetStore>>();
@@ -43,14 +51,13 @@ export class TaskHost {
   private constructor(options: TaskHostOptions, broker: Broker) {
     this.#options = options;
     this.broker = broker;
-    this.#registries = new Registries(options.config.registry, options.logger);
     this.#deps = {
       config: options.config,
       broker,
       plugins: options.plugins,
       converterSources: {
-        worker: options.config.raw,
-        registry: (converterConfig: Config): SchemaRegistry => this.#registries.get(converterConfig),
+        worker: options.config,
+        registry: () => (this.#registry ??= workerRegistry(options.config.registry, options.logger)),
         plugins: options.plugins,
       },
       offsets: (connector, config) => this.offsets(connector, config),
@@ -63,42 +70,32 @@ export class TaskHost {
     return new TaskHost(options, await connectBroker(options.config.broker, options.logger));
   }
 
-  /** Returns at once; how it goes is told to the listener. */
   startTask(request: TaskRequest): void {
     const { id } = request;
     const key = taskKey(id);
-    const before = this.#tasks.get(key);
-    if (before !== undefined) {
-      before.runner.control.stop();
-      before.ended.then(
-        () => this.startTask(request),
-        () => this.startTask(request),
-      );
-      return;
-    }
-    const { plugins, listener, logger } = this.#options;
-    const kind = plugins.find(request.connectorConfig['connector.class'] ?? '', 'source', 'sink')?.kind;
+    this.#tasks.get(key)?.runner.control.cancel();
+    const kind = this.#options.plugins.find(request.connectorConfig['connector.class'] ?? '', 'source', 'sink')?.kind;
     const runner =
       kind === 'sink' ? new SinkTaskRunner(request, this.#deps) : new SourceTaskRunner(request, this.#deps);
-    const ended = runner.run().then(
-      () => listener.taskState(id, 'UNASSIGNED', null),
-      error => {
-        if (runner.control.stopping.aborted) {
-          if (error !== runner.control.stopping.reason && !isAbort(error)) {
-            taskLogger(logger, id).warn({ err: error }, 'the task ended with an error while it was stopped');
-          }
-          listener.taskState(id, 'UNASSIGNED', null);
-          return;
-        }
-        taskLogger(logger, id).error({ err: error }, 'the task failed');
-        listener.taskState(id, 'FAILED', failureReport(error, { connector: id.connector, task: id.task }));
-      },
-    );
-    const running = { runner, ended };
-    this.#tasks.set(key, running);
-    ended.finally(() => {
-      if (this.#tasks.get(key) === running) this.#tasks.delete(key);
-    });
+    this.#tasks.set(key, { runner, ended: this.#run(runner) });
+  }
+
+  /** Never rejects. */
+  async #run(runner: TaskRunner): Promise<void> {
+    const { id, stopping } = runner.control;
+    const { listener } = this.#options;
+    const logger = taskLogger(this.#options.logger, id);
+    let failure: FailureReport | null = null;
+    try {
+      await runner.run();
+    } catch (error) {
+      if (!stopping.aborted) {
+        failure = failureReport(error, { connector: id.connector, task: id.task });
+        logger.error({ err: error }, 'the task failed');
+      } else if (!isAbort(error)) logger.warn({ err: error }, 'the task ended with an error while it was stopped');
+    }
+    if (this.#tasks.get(taskKey(id))?.runner === runner) this.#tasks.delete(taskKey(id));
+    listener.taskState(id, failure === null ? 'UNASSIGNED' : 'FAILED', failure);
   }
 
   setTarget(connector: string, target: TargetState): void {
@@ -107,7 +104,6 @@ export class TaskHost {
     }
   }
 
-  /** Resolves when the task has ended, or was given up at the end of its time. */
   async stopTask(id: TaskId, gracefulMs: number): Promise<void> {
     const running = this.#tasks.get(taskKey(id));
     if (running === undefined) return;
@@ -117,6 +113,12 @@ export class TaskHost {
     running.runner.control.cancel();
     await endsWithin(running.ended, cancelMs);
     if (this.#tasks.get(taskKey(id)) === running) this.#tasks.delete(taskKey(id));
+  }
+
+  forgetTopics(connector: string): void {
+    for (const { runner } of this.#tasks.values()) {
+      if (runner.control.id.connector === connector) runner.control.forgetTopics();
+    }
   }
 
   snapshots(): { id: TaskId; snapshot: TaskSnapshot }[] {
@@ -162,7 +164,7 @@ export class TaskHost {
   async close(gracefulMs: number): Promise<void> {
     await Promise.all([...this.#tasks.values()].map(({ runner }) => this.stopTask(runner.control.id, gracefulMs)));
     for (const store of this.#stores.values()) await (await store).close();
-    await this.#registries.close();
+    await this.#registry?.close?.();
     await this.broker.close();
   }
 }

@@ -14,6 +14,7 @@ export class TaskControl {
   readonly #listener: TaskListener;
   readonly #stop = new AbortController();
   readonly #cancel = new AbortController();
+  readonly #topics = new Set<string>();
   #target: TargetState;
   #wake: (() => void) | null = null;
   #reported: 'RUNNING' | 'PAUSED' | null = null;
@@ -74,6 +75,17 @@ export class TaskControl {
     if (state === this.#reported || this.stopping.aborted) return;
     this.#reported = state;
     this.#listener.taskState(this.id, state, null);
+  }
+
+  /** Reports each topic once. */
+  topicUsed(topic: string): void {
+    if (this.#topics.has(topic)) return;
+    this.#topics.add(topic);
+    this.#listener.topicUsed(this.id, topic);
+  }
+
+  forgetTopics(): void {
+    this.#topics.clear();
   }
 
   /** Waits while the task is paused. False = stop. */

@@ -61,7 +61,11 @@ export class TransformChain {
   }
 }
 
-const list = (text: string | undefined): string[] => (text ?? '').split(',').map(s => s.trim()).filter(s => s !== '');
+const list = (text: string | undefined): string[] =>
+  (text ?? '')
+    .split(',')
+    .map(s => s.trim())
+    .filter(s => s !== '');
 
 function type(config: Config, group: 'transforms' | 'predicates', name: string): string {
   const value = config[`${group}.${name}.type`];

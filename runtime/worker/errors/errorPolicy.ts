@@ -103,8 +103,7 @@ export class ErrorPolicy {
    */
   async recover<T>(failure: Failure, attempt: () => T | Promise<T>, minRetryMs = 0): Promise<Recovered<T>> {
     const started = Date.now();
-    const retryMs =
-      this.#retryTimeoutMs < 0 ? Number.POSITIVE_INFINITY : Math.max(this.#retryTimeoutMs, minRetryMs);
+    const retryMs = this.#retryTimeoutMs < 0 ? Number.POSITIVE_INFINITY : Math.max(this.#retryTimeoutMs, minRetryMs);
     let error = failure.error;
     for (let n = 0; isRetriable(error) && Date.now() - started < retryMs; n++) {
       this.#meter.add('total_record_failures');

@@ -2,11 +2,17 @@
  * Source offsets in a compacted topic, in Kafka Connect's format, so that a Java worker and this one can share it. Read to its end before each
  * look-up. A partition is found by content; what is written for it reuses the key bytes last seen, since compaction goes by exact bytes.
  */
-import { ConnectError, type Logger, type SourceOffset, type SourcePartition, type TopicPartition } from '../../api/index.ts';
+import {
+  ConnectError,
+  type Logger,
+  type SourceOffset,
+  type SourcePartition,
+  type TopicPartition,
+} from '../../api/index.ts';
 import type { Broker, Consumer, Producer } from '../../broker/port.ts';
 import { noHeaders, partitionForKey, RecordBatchBuilder, readRecords } from '../../broker/records/index.ts';
 import type { SourcePosition } from '../source/offsetTracker.ts';
-import { canonicalKey, encodeKey, exactJson, parseKey, parseOffset } from './offsetJson.ts';
+import { canonicalKey, encodeKey, encodeOffset, parseKey, parseOffset } from './offsetJson.ts';
 
 export interface OffsetTopic {
   readonly name: string;
@@ -106,13 +112,22 @@ export class OffsetStore {
     for (const { partition, offset } of changes) {
       const canonical = canonicalKey(connector, partition);
       const keyBytes = this.#entries.get(canonical)?.keyBytes ?? encodeKey(connector, partition);
-      const value = offset === null ? null : Buffer.from(exactJson(offset));
+      const value = offset === null ? null : encodeOffset(offset);
       const kafkaPartition = partitionForKey(keyBytes, 0, keyBytes.length, this.#partitions.length);
       let builder = builders.get(kafkaPartition);
       if (builder === undefined) {
         builders.set(kafkaPartition, (builder = new RecordBatchBuilder(this.#topic.name, kafkaPartition, now)));
       }
-      builder.append(now, keyBytes, 0, keyBytes.length, value ?? keyBytes, value ? 0 : -1, value?.length ?? -1, noHeaders);
+      builder.append(
+        now,
+        keyBytes,
+        0,
+        keyBytes.length,
+        value ?? keyBytes,
+        value ? 0 : -1,
+        value?.length ?? -1,
+        noHeaders,
+      );
       written.push([canonical, { keyBytes, connector, partition, offset }]);
     }
     if (builders.size === 0) return;
@@ -136,10 +151,12 @@ export class OffsetStore {
       });
       return this.#reading;
     }
-    this.#next ??= this.#reading.catch(() => undefined).then(() => {
-      this.#next = null;
-      return this.readToEnd();
-    });
+    this.#next ??= this.#reading
+      .catch(() => undefined)
+      .then(() => {
+        this.#next = null;
+        return this.readToEnd();
+      });
     return this.#next;
   }
 
@@ -165,7 +182,12 @@ export class OffsetStore {
     try {
       const { connector, partition } = parseKey(key);
       const offset = value === null ? null : parseOffset(value);
-      this.#entries.set(canonicalKey(connector, partition), { keyBytes: Buffer.from(key), connector, partition, offset });
+      this.#entries.set(canonicalKey(connector, partition), {
+        keyBytes: Buffer.from(key),
+        connector,
+        partition,
+        offset,
+      });
     } catch (error) {
       this.#logger.warn(
         { err: error, topic: this.#topic.name, key: key.toString('utf8') },

@@ -90,9 +90,13 @@ export class DeadLetterQueue {
       [found] = await admin.describeTopics([this.#topic]);
     }
     if (found === undefined) {
-      throw new ConnectError('SINK_DLQ_FAILED', `Topic ${this.#topic} for failing records is not seen after its creation.`, {
-        retriable: true,
-      });
+      throw new ConnectError(
+        'SINK_DLQ_FAILED',
+        `Topic ${this.#topic} for failing records is not seen after its creation.`,
+        {
+          retriable: true,
+        },
+      );
     }
     this.#partitions = found.partitions;
   }

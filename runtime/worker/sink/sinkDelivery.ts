@@ -235,7 +235,8 @@ export class SinkDelivery {
     const offsets: PartitionOffset[] = [];
     for (const [{ topic, partition }, offset] of safe) {
       const state = this.#assigned.get({ topic, partition });
-      if (state === undefined || state.position === null || offset > state.position || offset === state.committed) continue;
+      if (state === undefined || state.position === null || offset > state.position || offset === state.committed)
+        continue;
       offsets.push({ topic, partition, offset });
     }
     if (offsets.length === 0) {
@@ -247,7 +248,8 @@ export class SinkDelivery {
     } catch (error) {
       meter.add('offset_commit_failure_total');
       // A member that was put out of its group gets its partitions revoked next, and the records come again.
-      const passing = isRetriable(error) || (error instanceof ConnectError && error.code === 'BROKER_GROUP_MEMBER_LOST');
+      const passing =
+        isRetriable(error) || (error instanceof ConnectError && error.code === 'BROKER_GROUP_MEMBER_LOST');
       if (!passing && !leaving) throw error;
       logger.warn({ err: error }, 'offsets could not be committed');
       return;

@@ -11,8 +11,8 @@ import { sinkConsumer, sourceProducer } from '../clientSettings.ts';
 import { Closer } from '../closer.ts';
 import { closeConverters, createConverters } from '../converters.ts';
 import { backOffMs, ErrorPolicy } from '../errors/errorPolicy.ts';
-import { taskLogger } from '../taskLogger.ts';
 import type { TaskDeps } from '../taskDeps.ts';
+import { taskLogger } from '../taskLogger.ts';
 import { TaskControl, type TaskRunner } from '../taskRunner.ts';
 import { TransformChain } from '../transformChain.ts';
 import type { TaskRequest } from '../types.ts';
@@ -106,8 +106,6 @@ export class SinkTaskRunner implements TaskRunner {
     isolation: 'read_uncommitted' | 'read_committed',
   ): Promise<void> {
     const { control, meter } = this;
-    const { listener } = this.#deps;
-    const seen = new Set<string>();
     const intervalMs = this.#deps.config['offset.flush.interval.ms'];
     let commitAt = Date.now() + intervalMs;
     let retries = 0;
@@ -130,10 +128,7 @@ export class SinkTaskRunner implements TaskRunner {
         meter.add('sink_record_read_total', columns.count);
         meter.add('sink_record_read_bytes_total', part.bytes.length);
         meter.set('sink_record_lag_max', Math.max(0, part.highWatermark - columns.nextOffset));
-        if (!seen.has(part.topic)) {
-          seen.add(part.topic);
-          listener.topicUsed(control.id, part.topic);
-        }
+        control.topicUsed(part.topic);
         delivery.queue(columns, await reader.read(columns));
       }
       if (control.paused && !delivery.hasPending) continue;
@@ -145,7 +140,10 @@ export class SinkTaskRunner implements TaskRunner {
 }
 
 function topicsOf(config: Config): string[] | RegExp {
-  const topics = (config.topics ?? '').split(',').map(topic => topic.trim()).filter(topic => topic !== '');
+  const topics = (config.topics ?? '')
+    .split(',')
+    .map(topic => topic.trim())
+    .filter(topic => topic !== '');
   const pattern = (config['topics.regex'] ?? '').trim();
   if ((topics.length === 0) === (pattern === '')) {
     throw new ConnectError('CONFIG_INVALID', 'Must configure one of topics or topics.regex');
@@ -154,7 +152,9 @@ function topicsOf(config: Config): string[] | RegExp {
   try {
     return new RegExp(`^(?:${pattern})$`);
   } catch (error) {
-    throw new ConnectError('CONFIG_INVALID', `Invalid value ${pattern} for configuration topics.regex: ${String(error)}`);
+    throw new ConnectError(
+      'CONFIG_INVALID',
+      `Invalid value ${pattern} for configuration topics.regex: ${String(error)}`,
+    );
   }
 }
-

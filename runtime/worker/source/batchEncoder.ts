@@ -37,7 +37,8 @@ export class BatchEncoder {
   readonly #out = new OutputBuffer(65536);
   #stage: Stage = 'VALUE_CONVERTER';
   /** What the record at hand waits for. */
-  #wanted: { readonly topic: string; readonly keySchema: Schema | null; readonly valueSchema: Schema | null } | null = null;
+  #wanted: { readonly topic: string; readonly keySchema: Schema | null; readonly valueSchema: Schema | null } | null =
+    null;
   /** The record at hand, already transformed. */
   #held: ConnectRecord | null = null;
 
@@ -135,7 +136,9 @@ export class BatchEncoder {
         this.#appendRecords(batch, run);
         if (run.next === batch.count || (await this.#load(batch, this.#wanted!, 1))) continue;
       } catch (error) {
-        await this.#options.policy.recover(this.#failure(error, batch, run.next), () => this.#appendOne(batch, run.next));
+        await this.#options.policy.recover(this.#failure(error, batch, run.next), () =>
+          this.#appendOne(batch, run.next),
+        );
       }
       this.#held = null;
       run.next++;
@@ -193,7 +196,18 @@ export class BatchEncoder {
     this.#stage = 'KAFKA_PRODUCE';
     if (valueEnd > this.#options.maxRecordBytes) throw this.#tooLarge(name, valueEnd);
     const timestamp = record.timestamp ?? now;
-    this.#options.open.append(topic, partition, now, timestamp, out.bytes, keyStart, keyEnd, valueStart, valueEnd, headers);
+    this.#options.open.append(
+      topic,
+      partition,
+      now,
+      timestamp,
+      out.bytes,
+      keyStart,
+      keyEnd,
+      valueStart,
+      valueEnd,
+      headers,
+    );
     this.#held = null;
     return true;
   }

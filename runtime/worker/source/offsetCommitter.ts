@@ -64,7 +64,10 @@ export class OffsetCommitter {
         await task.commit(partition, offset);
       } catch (error) {
         if (!isRetriable(error)) throw error;
-        logger.warn({ err: error, partition, offset }, 'the source did not take a committed offset; it gets the next one');
+        logger.warn(
+          { err: error, partition, offset },
+          'the source did not take a committed offset; it gets the next one',
+        );
       }
     }
   }

@@ -21,6 +21,7 @@ interface Sending {
 export interface SenderOptions {
   readonly createProducer: () => Producer;
   readonly tracker: OffsetTracker;
+  readonly onTopicUsed: (topic: string) => void;
   readonly batchBytes: number;
   /** Bound for what is encoded and not yet acknowledged. */
   readonly bufferBytes: number;
@@ -145,7 +146,8 @@ export class Sender {
     this.#sending.splice(this.#sending.indexOf(sending), 1);
     this.#sendingBytes -= sending.bytes;
     this.#sendingRecords -= sending.records;
-    const { meter, tracker } = this.#options;
+    const { meter, tracker, onTopicUsed } = this.#options;
+    for (const { topic } of sending.batches) onTopicUsed(topic);
     meter.add('source_record_write_total', sending.records);
     meter.add('source_record_write_bytes_total', sending.bytes);
     if (sending.sourceTimestampMs !== null) {

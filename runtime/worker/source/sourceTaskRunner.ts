@@ -5,12 +5,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SourceBatch, SourceTask, SourceTaskContext } from '../../api/index.ts';
 import { TaskMeter } from '../../metrics/taskMeter.ts';
-import { Closer } from '../closer.ts';
 import { sourceProducer } from '../clientSettings.ts';
+import { Closer } from '../closer.ts';
 import { closeConverters, createConverters } from '../converters.ts';
 import { ErrorPolicy } from '../errors/errorPolicy.ts';
-import { taskLogger } from '../taskLogger.ts';
 import type { TaskDeps } from '../taskDeps.ts';
+import { taskLogger } from '../taskLogger.ts';
 import { TaskControl, type TaskRunner } from '../taskRunner.ts';
 import { TransformChain } from '../transformChain.ts';
 import type { TaskRequest } from '../types.ts';
@@ -38,7 +38,7 @@ export class SourceTaskRunner implements TaskRunner {
 
   async run(): Promise<void> {
     const { id, connectorConfig, taskConfig } = this.#request;
-    const { config, broker, plugins, converterSources, listener } = this.#deps;
+    const { config, broker, plugins, converterSources } = this.#deps;
     const { control, meter } = this;
     const logger = taskLogger(this.#deps.logger, id);
     await using resources = new Closer(logger);
@@ -51,11 +51,12 @@ export class SourceTaskRunner implements TaskRunner {
     const policy = new ErrorPolicy(connectorConfig, logger, meter, control.stopping);
     const producer = sourceProducer(`connector-producer-${id.connector}-${id.task}`, connectorConfig, config);
     const rules = TopicCreationRules.fromConfig(connectorConfig, config['topic.creation.enable']);
-    const topics = new SourceTopics(broker.admin(), rules, topic => listener.topicUsed(id, topic));
+    const topics = new SourceTopics(broker.admin(), rules);
     const tracker = new OffsetTracker();
     const sender = new Sender({
       createProducer: () => broker.producer(producer.options),
       tracker,
+      onTopicUsed: topic => control.topicUsed(topic),
       batchBytes: producer.batchBytes,
       bufferBytes: producer.bufferBytes,
       meter,
@@ -102,7 +103,8 @@ export class SourceTaskRunner implements TaskRunner {
       committer.stopTimer();
       const bound = AbortSignal.any([control.cancelled, AbortSignal.timeout(config['offset.flush.timeout.ms'])]);
       const unsent = (await sender.drain(bound)) ? 0 : sender.activeRecords;
-      if (unsent > 0) logger.warn({ records: unsent }, 'not all records were acknowledged in time; they will be read again');
+      if (unsent > 0)
+        logger.warn({ records: unsent }, 'not all records were acknowledged in time; they will be read again');
       if (!control.cancelled.aborted) await committer.commit();
     };
     committer.start();

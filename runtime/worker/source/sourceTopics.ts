@@ -30,13 +30,11 @@ export class SourceTopic {
 export class SourceTopics {
   readonly #admin: Admin;
   readonly #rules: TopicCreationRules;
-  readonly #onUsed: (topic: string) => void;
   readonly #topics = new Map<string, SourceTopic>();
 
-  constructor(admin: Admin, rules: TopicCreationRules, onUsed: (topic: string) => void) {
+  constructor(admin: Admin, rules: TopicCreationRules) {
     this.#admin = admin;
     this.#rules = rules;
-    this.#onUsed = onUsed;
   }
 
   /** undefined = to be loaded first. */
@@ -53,16 +51,17 @@ export class SourceTopics {
     }
     if (found === undefined) {
       // A topic just made may not be known to every broker yet.
-      throw new ConnectError('SOURCE_TOPIC_MISSING', `Topic ${name} does not exist and is not seen after its creation.`, {
-        retriable: true,
-        place: { topic: name },
-      });
+      throw new ConnectError(
+        'SOURCE_TOPIC_MISSING',
+        `Topic ${name} does not exist and is not seen after its creation.`,
+        {
+          retriable: true,
+          place: { topic: name },
+        },
+      );
     }
     let topic = this.#topics.get(name);
-    if (topic === undefined) {
-      this.#topics.set(name, (topic = new SourceTopic(name)));
-      this.#onUsed(name);
-    }
+    if (topic === undefined) this.#topics.set(name, (topic = new SourceTopic(name)));
     topic.partitions = found.partitions;
     topic.loadedAt = Date.now();
     return topic;

@@ -75,4 +75,8 @@ function positive(key: string, text: string | undefined): number {
   return value;
 }
 
-const split = (text: string | undefined): string[] => (text ?? '').split(',').map(s => s.trim()).filter(s => s !== '');
+const split = (text: string | undefined): string[] =>
+  (text ?? '')
+    .split(',')
+    .map(s => s.trim())
+    .filter(s => s !== '');
