@@ -50,7 +50,7 @@ export class JsonConverter implements Converter {
       const key = prefix.toString('latin1');
       const known = this.#decoders.get(key);
       if (known) return known;
-      const envelope = parseJson(`${prefix.toString('utf8')}null}`) as { schema: JsonValue };
+      const envelope = parseJson(`${prefix.toString('utf8')}null}`, true) as { schema: JsonValue };
       const made = new PrefixDecoder(Buffer.from(prefix), schemaFromJson(envelope.schema), this.#settings);
       this.#remember(key, made);
       return made;
@@ -61,8 +61,8 @@ export class JsonConverter implements Converter {
 
   /** For envelopes whose payload comes first, as some producers write them. */
   #wholeDecoder(bytes: Uint8Array, start: number, end: number): ValueDecoder {
-    const { schema } = envelopeOf(textOf(bytes, start, end));
-    const key = JSON.stringify(schema, (_, v) => (typeof v === 'bigint' ? `${v}n` : v));
+    const { schema } = envelopeOf(textOf(bytes, start, end), true);
+    const key = keyOf(schema);
     const known = this.#decoders.get(key);
     if (known) return known;
     const made = new WholeDecoder(key, schemaFromJson(schema), this.#settings);
@@ -153,8 +153,8 @@ class WholeDecoder implements ValueDecoder {
   accepts(bytes: Uint8Array, start: number, end: number): boolean {
     if (payloadStart(bytes, start, end) !== -1) return false;
     try {
-      const { schema } = envelopeOf(textOf(bytes, start, end));
-      return JSON.stringify(schema, (_, v) => (typeof v === 'bigint' ? `${v}n` : v)) === this.#key;
+      const { schema } = envelopeOf(textOf(bytes, start, end), true);
+      return keyOf(schema) === this.#key;
     } catch {
       // `decoder` says what is wrong with it.
       return false;
@@ -165,6 +165,8 @@ class WholeDecoder implements ValueDecoder {
     return this.#read(envelopeOf(textOf(bytes, start, end), this.#exactFractions).payload);
   }
 }
+
+const keyOf = (schema: JsonValue): string => JSON.stringify(schema, (_, v) => (typeof v === 'bigint' ? `${v}n` : v));
 
 const plainJson: ReadJson = json => json ?? null;
 
