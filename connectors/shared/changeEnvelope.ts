@@ -11,7 +11,9 @@ export const envelopeSchema = (schema: Schema | null): StructSchema | null =>
     : null;
 
 export const isPlainObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && (value.constructor === Object || Object.getPrototypeOf(value) === null);
+  typeof value === 'object' &&
+  value !== null &&
+  (value.constructor === Object || Object.getPrototypeOf(value) === null);
 
 export const isPlainEnvelope = (value: Readonly<Record<string, unknown>>): boolean =>
   typeof value.op === 'string' && 'source' in value && ('after' in value || 'before' in value);

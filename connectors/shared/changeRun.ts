@@ -53,7 +53,9 @@ export interface RunNeeds {
 export function readRuns(batch: SinkBatch, needs: RunNeeds): readonly ChangeRun[] {
   const isUntyped =
     batch.valueSchema === null && (batch.wire === undefined || batch.wire.valueDecoder !== null) && batch.count > 0;
-  return isUntyped || (needs.key && batch.keySchema === null) ? readPlainRuns(batch, needs) : [readTypedRun(batch, needs)];
+  return isUntyped || (needs.key && batch.keySchema === null)
+    ? readPlainRuns(batch, needs)
+    : [readTypedRun(batch, needs)];
 }
 
 const changeOf = (op: unknown): Change => {
@@ -150,7 +152,10 @@ function readKeys(batch: SinkBatch, schema: Schema | null): Pick<ChangeRun, 'key
   const { wire } = batch;
   for (let i = 0; i < batch.count; i++) {
     if (!wire?.keyDecoder) keys.push(batch.record(i).key);
-    else keys.push(wire.keyStarts[i] === -1 ? null : wire.keyDecoder.decode(wire.bytes, wire.keyStarts[i]!, wire.keyEnds[i]!));
+    else
+      keys.push(
+        wire.keyStarts[i] === -1 ? null : wire.keyDecoder.decode(wire.bytes, wire.keyStarts[i]!, wire.keyEnds[i]!),
+      );
   }
   return { keyFields: [{ name: '', schema }], keys: [keys] };
 }

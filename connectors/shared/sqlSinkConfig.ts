@@ -1,5 +1,11 @@
 /** The configuration that all SQL sinks share: the keys of the Confluent, Aiven and Debezium JDBC sinks, under one set of names. */
-import { type Config, type ConfigError, type ConfigKeys, type ConfigValues, configDef } from '../../runtime/api/index.ts';
+import {
+  type Config,
+  type ConfigError,
+  type ConfigKeys,
+  type ConfigValues,
+  configDef,
+} from '../../runtime/api/index.ts';
 import { parseMapping, sourceFieldsOf, type TableNameRules } from './tableName.ts';
 
 const connection = 'Connection';
@@ -9,7 +15,12 @@ const ddl = 'DDL support';
 const retries = 'Retries';
 
 const ignored = (documentation: string) =>
-  ({ type: 'STRING', default: null, importance: 'LOW', documentation: `Accepted, without effect: ${documentation}` }) as const;
+  ({
+    type: 'STRING',
+    default: null,
+    importance: 'LOW',
+    documentation: `Accepted, without effect: ${documentation}`,
+  }) as const;
 
 export const sqlSinkKeys = {
   'connection.url': {
@@ -149,8 +160,7 @@ export const sqlSinkKeys = {
     type: 'LIST',
     default: [],
     importance: 'MEDIUM',
-    documentation:
-      'Fields to write, as name or topic:name; all if empty. Key columns are always written.',
+    documentation: 'Fields to write, as name or topic:name; all if empty. Key columns are always written.',
     group: mapping,
     orderInGroup: 6,
     aliases: ['fields.whitelist'],

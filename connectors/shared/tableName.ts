@@ -23,11 +23,7 @@ export const sourceFieldsOf = (format: string): readonly string[] => [
 ];
 
 /** `source` gives a field of the event's source block; undefined = the record has none. */
-export function tableNameOf(
-  topic: string,
-  source: (field: string) => unknown,
-  rules: TableNameRules,
-): TableName {
+export function tableNameOf(topic: string, source: (field: string) => unknown, rules: TableNameRules): TableName {
   const mapped = rules.mapping.get(topic);
   if (mapped !== undefined) return splitName(mapped);
   let name = topic;

@@ -1,6 +1,6 @@
 /** Values of records as text: what a text column, a JSON column or an array literal holds for them. */
 import { Decimal, type Schema, Struct } from '../../schemas/data/index.ts';
-import { formatDate, formatTimeUs, formatTimestampUs } from './isoTime.ts';
+import { formatDate, formatTimestampUs, formatTimeUs } from './isoTime.ts';
 import type { SourceKind } from './sourceKind.ts';
 
 /** JSON, exact: 64-bit integers and decimals are written as numbers with all their digits, bytes as base64. */

@@ -1,0 +1,194 @@
+/**
+ * Writes rows of a log to the target: folds them by key, groups them by shape and runs what is left as one transaction in one round trip.
+ * Rows that were new at their source go by COPY as long as their keys are new here too; a key that is there already (a replay) costs one more try
+ * without COPY, and a few flushes without it.
+ */
+import type { Client } from 'pg';
+import { ConnectError, type SinkBatch, type SinkTaskContext, type TaskMetrics } from '../../../runtime/api/index.ts';
+import type { FlushTarget } from '../../shared/flushLane.ts';
+import { type FoldStep, foldRows } from '../../shared/foldRows.ts';
+import type { FailureClass } from '../../shared/retryTransient.ts';
+import { type RowLog, RowOp } from '../../shared/rowLog.ts';
+import type { InsertMode } from '../../shared/sqlSinkConfig.ts';
+import { asSinkError, classifyPgFailure, isState, reasonOf, UNIQUE_VIOLATION } from './pgFailure.ts';
+import type { RowShape, ShapeList } from './rowShape.ts';
+import { runScript, type Statement } from './script.ts';
+import type { Session } from './session.ts';
+import {
+  arrayStatement,
+  copyStatement,
+  deleteSql,
+  insertMissingSql,
+  insertSql,
+  truncateSql,
+  updateSql,
+  upsertSql,
+} from './statements.ts';
+
+/** Below it an upsert takes no longer than COPY, and never has to be tried again. */
+const MIN_COPY_ROWS = 64;
+const MAX_COPY_PENALTY = 256;
+
+/** What a statement's row count is added to. */
+type Counter = 'written' | 'updated' | 'deleted' | 'patched' | null;
+interface Script {
+  readonly statements: Statement[];
+  readonly counters: { counter: Counter; rows: number }[];
+  /** Tables whose rows go by COPY in the hope that they are new. */
+  readonly hopeful: Set<number>;
+}
+
+export class Applier implements FlushTarget {
+  readonly #session: Session;
+  readonly #shapes: ShapeList;
+  readonly #mode: InsertMode;
+  readonly #metrics: TaskMetrics;
+  readonly #context: SinkTaskContext;
+  /** By table: flushes to come that do not try COPY, and how many the next failure costs. */
+  readonly #copyPauses = new Map<number, { left: number; next: number }>();
+
+  constructor(session: Session, shapes: ShapeList, mode: InsertMode, context: SinkTaskContext) {
+    this.#session = session;
+    this.#shapes = shapes;
+    this.#mode = mode;
+    this.#metrics = context.metrics;
+    this.#context = context;
+  }
+
+  classify(error: unknown): FailureClass {
+    return classifyPgFailure(error);
+  }
+
+  async write(log: RowLog, from: number, to: number): Promise<void> {
+    const client = await this.#session.client();
+    const { steps, foldedRows } = foldRows(log, from, to, {
+      mode: this.#mode === 'insert' ? 'keep' : 'merge',
+      isComplete: shape => this.#shapes.get(shape).isComplete,
+      merge: (rows, earlier, later) => this.#shapes.merge(rows, earlier, later),
+    });
+    const script = await this.#run(client, log, steps, true).catch(error => {
+      if (!(error instanceof CopyRefused)) throw error;
+      return this.#run(client, log, steps, false);
+    });
+    this.#metrics.count('folded_records', foldedRows);
+    this.#metrics.count('records_written', to - from);
+    this.#metrics.count('statements', script.statements.length);
+  }
+
+  async #run(client: Client, log: RowLog, steps: readonly FoldStep[], mayCopy: boolean): Promise<Script> {
+    const script: Script = { statements: [], counters: [], hopeful: new Set() };
+    for (const step of steps) this.#addStep(script, log, step, mayCopy);
+    if (script.statements.length === 0) return script;
+    let counts: readonly number[];
+    try {
+      counts = await runScript(client, script.statements);
+    } catch (error) {
+      if (script.hopeful.size === 0 || !isState(error, UNIQUE_VIOLATION)) throw error;
+      for (const table of script.hopeful) this.#pauseCopy(table);
+      throw new CopyRefused();
+    }
+    for (const table of script.hopeful) this.#copyPauses.delete(table);
+    script.counters.forEach(({ counter, rows }, at) => {
+      const touched = counts[at] ?? 0;
+      if (counter === 'updated') this.#metrics.count('rows_without_match', rows - touched);
+      if (counter === 'patched') this.#metrics.count('rows_incomplete', touched);
+      if (counter === 'deleted') this.#metrics.count('rows_deleted', touched);
+      if (counter === 'written' || counter === 'updated') this.#metrics.count('rows_written', touched);
+    });
+    return script;
+  }
+
+  #addStep(script: Script, log: RowLog, step: FoldStep, mayCopy: boolean): void {
+    const add = (statement: Statement, counter: Counter, rows: number): void => {
+      script.statements.push(statement);
+      script.counters.push({ counter, rows });
+    };
+    for (const [shape] of this.#byShape(log, step.truncates))
+      add({ sql: truncateSql(shape), params: [], copy: null }, null, 0);
+    for (const [shape, rows] of this.#byShape(log, step.deletes))
+      add(arrayStatement(deleteSql(shape), shape, log, rows), 'deleted', rows.length);
+    for (const [shape, rows] of this.#byShape(log, step.writes)) {
+      if (this.#mode === 'update') {
+        add(arrayStatement(updateSql(shape), shape, log, rows), 'updated', rows.length);
+        continue;
+      }
+      if (this.#mode === 'insert') {
+        add(this.#insert(shape, log, rows), 'written', rows.length);
+        continue;
+      }
+      if (shape.kind === 'patch') {
+        add(arrayStatement(updateSql(shape), shape, log, rows), 'written', rows.length);
+        add(arrayStatement(insertMissingSql(shape), shape, log, rows), 'patched', rows.length);
+        continue;
+      }
+      const created = mayCopy ? this.#worthCopying(shape, log, rows) : [];
+      if (created.length > 0) {
+        script.hopeful.add(shape.table.oid);
+        add(copyStatement(shape, log, created), 'written', created.length);
+      }
+      const rest = created.length === 0 ? rows : rows.filter(row => log.ops[row] !== RowOp.create);
+      if (rest.length > 0) add(arrayStatement(upsertSql(shape), shape, log, rest), 'written', rest.length);
+    }
+  }
+
+  #insert(shape: RowShape, log: RowLog, rows: readonly number[]): Statement {
+    return takesCopy(shape) ? copyStatement(shape, log, rows) : arrayStatement(insertSql(shape), shape, log, rows);
+  }
+
+  /** The rows that are most likely new, if COPY is possible and they are many. */
+  #worthCopying(shape: RowShape, log: RowLog, rows: readonly number[]): readonly number[] {
+    if (rows.length < MIN_COPY_ROWS || !takesCopy(shape)) return [];
+    const pause = this.#copyPauses.get(shape.table.oid);
+    if (pause && pause.left > 0) {
+      pause.left--;
+      return [];
+    }
+    const created = rows.filter(row => log.ops[row] === RowOp.create);
+    return created.length >= MIN_COPY_ROWS ? created : [];
+  }
+
+  #pauseCopy(table: number): void {
+    const next = this.#copyPauses.get(table)?.next ?? 4;
+    this.#copyPauses.set(table, { left: next, next: Math.min(MAX_COPY_PENALTY, next * 2) });
+    this.#metrics.count('copy_fallbacks');
+  }
+
+  #byShape(log: RowLog, rows: readonly number[]): Map<RowShape, number[]> {
+    const groups = new Map<RowShape, number[]>();
+    let lastShape = -1;
+    let group: number[] = [];
+    for (const row of rows) {
+      if (log.shapes[row] !== lastShape) {
+        lastShape = log.shapes[row]!;
+        const shape = this.#shapes.get(lastShape);
+        group = groups.get(shape) ?? [];
+        groups.set(shape, group);
+      }
+      group.push(row);
+    }
+    return groups;
+  }
+
+  async reject(log: RowLog, row: number, error: unknown): Promise<void> {
+    const batch = log.origins[log.originIds[row]!] as SinkBatch;
+    const index = log.originIndexes[row]!;
+    const { table } = this.#shapes.get(log.shapes[row]!);
+    const place = { topic: batch.topic, partition: batch.partition, offset: batch.offset(index), table: table.name };
+    const refused = new ConnectError('SINK_RECORD_REJECTED', `the target refused the record: ${reasonOf(error)}`, {
+      cause: error,
+      place,
+    });
+    await this.#context.reportErrantRecord(batch.record(index), refused);
+  }
+
+  /** An error of `write` as the task fails with it. */
+  asFailure(error: unknown): unknown {
+    return asSinkError(error);
+  }
+}
+
+/** Never leaves this module. */
+class CopyRefused extends Error {}
+
+const takesCopy = (shape: RowShape): boolean =>
+  shape.table.takesCopy && shape.columns.every(c => c.codec.cast === null) && shape.columns.length > 0;

@@ -1,0 +1,147 @@
+/** What the sink knows of a target table, read from the catalog: columns with their types, unique keys, what the user may do. */
+import type { Client } from 'pg';
+import type { TableName } from '../../shared/tableName.ts';
+
+export interface TargetColumn {
+  readonly name: string;
+  readonly position: number;
+  /** Of the base type, where the column is of a domain. */
+  readonly typeOid: number;
+  readonly typeName: string;
+  /** As SQL writes it, without modifier. */
+  readonly typeSql: string;
+  /** As a user knows it, for messages. */
+  readonly displayType: string;
+  /** -1 = none. */
+  readonly modifier: number;
+  readonly category: string;
+  readonly isEnum: boolean;
+  /** 0 = no array. */
+  readonly elementOid: number;
+  readonly isNotNull: boolean;
+  readonly hasDefault: boolean;
+  readonly isGenerated: boolean;
+  readonly isIdentityAlways: boolean;
+}
+
+export interface TargetTable {
+  readonly oid: number;
+  readonly name: string;
+  /** Quoted, with its schema. */
+  readonly sql: string;
+  readonly columns: readonly TargetColumn[];
+  /** Column names of each unique, complete, immediate index; the primary key first. */
+  readonly uniqueKeys: readonly (readonly string[])[];
+  /** Whether COPY can write to it: no view, no row security. */
+  readonly takesCopy: boolean;
+  readonly rights: {
+    readonly insert: boolean;
+    readonly update: boolean;
+    readonly delete: boolean;
+    readonly truncate: boolean;
+  };
+}
+
+export const quoteIdentifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+const tableSql = `
+  select c.oid, n.nspname, c.relname, c.relkind, row_security_active(c.oid) as secured,
+    has_table_privilege(c.oid, 'INSERT') or has_any_column_privilege(c.oid, 'INSERT') as can_insert,
+    has_table_privilege(c.oid, 'UPDATE') or has_any_column_privilege(c.oid, 'UPDATE') as can_update,
+    has_table_privilege(c.oid, 'DELETE') as can_delete, has_table_privilege(c.oid, 'TRUNCATE') as can_truncate
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  where c.relkind in ('r', 'p', 'f', 'v')
+    and case when $1::text is null then pg_table_is_visible(c.oid) else lower(n.nspname) = lower($1) end
+    and lower(c.relname) = lower($2)
+  order by (c.relname = $2) desc, ($1::text is null or n.nspname = $1) desc, c.oid`;
+
+const columnsSql = `
+  with recursive base(attnum, typ, modifier) as (
+    select attnum, atttypid, atttypmod from pg_attribute where attrelid = $1 and attnum > 0 and not attisdropped
+    union all
+    select b.attnum, t.typbasetype, case when b.modifier >= 0 then b.modifier else t.typtypmod end
+    from base b join pg_type t on t.oid = b.typ where t.typtype = 'd'
+  )
+  select a.attname, a.attnum, t.oid as type_oid, t.typname, format_type(t.oid, -1) as type_sql,
+    format_type(a.atttypid, a.atttypmod) as display_type, b.modifier, t.typcategory, t.typtype = 'e' as is_enum,
+    case when t.typcategory = 'A' then t.typelem else 0 end as element_oid,
+    a.attnotnull, a.atthasdef or a.attidentity <> '' as has_default, a.attgenerated <> '' as is_generated,
+    a.attidentity = 'a' as identity_always
+  from pg_attribute a join base b on b.attnum = a.attnum join pg_type t on t.oid = b.typ
+  where a.attrelid = $1 and t.typtype <> 'd'
+  order by a.attnum`;
+
+const keysSql = `
+  select array(select a.attname::text from unnest(i.indkey[0:i.indnkeyatts - 1]) with ordinality k(attnum, ord)
+    join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum order by k.ord) as columns
+  from pg_index i
+  where i.indrelid = $1 and i.indisunique and i.indimmediate and i.indisvalid and i.indpred is null and i.indexprs is null
+  order by i.indisprimary desc, i.indexrelid`;
+
+interface TableRow {
+  oid: number;
+  nspname: string;
+  relname: string;
+  relkind: string;
+  secured: boolean;
+  can_insert: boolean;
+  can_update: boolean;
+  can_delete: boolean;
+  can_truncate: boolean;
+}
+interface ColumnRow {
+  attname: string;
+  attnum: number;
+  type_oid: number;
+  typname: string;
+  type_sql: string;
+  display_type: string;
+  modifier: number;
+  typcategory: string;
+  is_enum: boolean;
+  element_oid: number;
+  attnotnull: boolean;
+  has_default: boolean;
+  is_generated: boolean;
+  identity_always: boolean;
+}
+
+/** The table of that name (the exact one, else the one that differs only by case), or null. */
+export async function readTable(client: Client, name: TableName): Promise<TargetTable | null> {
+  const tables = (await client.query<TableRow>(tableSql, [name.schema, name.table])).rows;
+  const table = tables[0];
+  if (table === undefined) return null;
+  const isExact = table.relname === name.table && (name.schema === null || table.nspname === name.schema);
+  if (!isExact && tables.length > 1) return null;
+  const columns = (await client.query<ColumnRow>(columnsSql, [table.oid])).rows;
+  const keys = (await client.query<{ columns: string[] }>(keysSql, [table.oid])).rows;
+  return {
+    oid: table.oid,
+    name: `${table.nspname}.${table.relname}`,
+    sql: `${quoteIdentifier(table.nspname)}.${quoteIdentifier(table.relname)}`,
+    columns: columns.map(c => ({
+      name: c.attname,
+      position: c.attnum,
+      typeOid: c.type_oid,
+      typeName: c.typname,
+      typeSql: c.type_sql,
+      displayType: c.display_type,
+      modifier: c.modifier,
+      category: c.typcategory,
+      isEnum: c.is_enum,
+      elementOid: c.element_oid,
+      isNotNull: c.attnotnull,
+      hasDefault: c.has_default,
+      isGenerated: c.is_generated,
+      isIdentityAlways: c.identity_always,
+    })),
+    uniqueKeys: keys.map(k => k.columns),
+    takesCopy: table.relkind !== 'v' && !table.secured,
+    rights: {
+      insert: table.can_insert,
+      update: table.can_update,
+      delete: table.can_delete,
+      truncate: table.can_truncate,
+    },
+  };
+}

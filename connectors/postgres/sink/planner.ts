@@ -1,0 +1,156 @@
+/**
+ * Finds the plan for a run of records and a table, reads tables from the catalog once, and creates or changes them where the config allows it.
+ * DDL runs by itself, never beside data: everything written before is flushed first.
+ */
+import { ConnectError, type Logger } from '../../../runtime/api/index.ts';
+import type { Schema } from '../../../schemas/data/index.ts';
+import type { ChangeRun } from '../../shared/changeRun.ts';
+import type { Retry } from '../../shared/retryTransient.ts';
+import type { SqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
+import type { TableName } from '../../shared/tableName.ts';
+import { readTable, type TargetTable } from './catalog.ts';
+import { isState, reasonOf } from './pgFailure.ts';
+import {
+  checkRequired,
+  type Matched,
+  makePlan,
+  matchColumns,
+  type RowPlan,
+  type WantedColumn,
+  wantedColumns,
+} from './rowPlan.ts';
+import type { ShapeList } from './rowShape.ts';
+import type { Session } from './session.ts';
+import { addColumnsSql, createTableSql, tableSql, widenColumnsSql } from './tableDdl.ts';
+
+/** Duplicate table, column, object, and unique violations of the catalog: another task did the same at the same time. */
+const RACED = ['42P07', '42701', '42710', '23505', 'XX000'];
+const MAX_PLANS = 1000;
+
+export class Planner {
+  readonly #session: Session;
+  readonly #settings: SqlSinkSettings;
+  readonly #shapes: ShapeList;
+  readonly #retry: Retry;
+  readonly #drain: () => Promise<void>;
+  readonly #logger: Logger;
+  readonly #tables = new Map<string, TargetTable>();
+  readonly #plans = new Map<string, RowPlan>();
+  readonly #schemaIds = new WeakMap<Schema, number>();
+  #nextSchemaId = 1;
+
+  constructor(options: {
+    session: Session;
+    settings: SqlSinkSettings;
+    shapes: ShapeList;
+    retry: Retry;
+    /** Flushes what was collected so far. */
+    drain: () => Promise<void>;
+    logger: Logger;
+  }) {
+    this.#session = options.session;
+    this.#settings = options.settings;
+    this.#shapes = options.shapes;
+    this.#retry = options.retry;
+    this.#drain = options.drain;
+    this.#logger = options.logger;
+  }
+
+  async plan(run: ChangeRun, name: TableName): Promise<RowPlan> {
+    const id = this.#planId(run, name);
+    const known = this.#plans.get(id);
+    if (known) return known;
+    const plan = await this.#makePlan(run, name);
+    if (this.#plans.size >= MAX_PLANS) this.#plans.clear();
+    this.#plans.set(id, plan);
+    return plan;
+  }
+
+  #planId(run: ChangeRun, name: TableName): string {
+    const { keySchema, valueSchema, topic } = run.batch;
+    const names = (fields: ChangeRun['fields']): string => JSON.stringify(fields.map(f => f.name));
+    const key = keySchema ? this.#schemaId(keySchema) : names(run.keyFields);
+    const value = valueSchema ? this.#schemaId(valueSchema) : names(run.fields);
+    return JSON.stringify([name.schema, name.table, topic, key, value, run.isEnvelope]);
+  }
+
+  #schemaId(schema: Schema): number {
+    let id = this.#schemaIds.get(schema);
+    if (id === undefined) {
+      id = this.#nextSchemaId++;
+      this.#schemaIds.set(schema, id);
+    }
+    return id;
+  }
+
+  async #makePlan(run: ChangeRun, name: TableName): Promise<RowPlan> {
+    const { topic } = run.batch;
+    const wanted = wantedColumns(run, this.#settings);
+    const hasRows = run.fields.length > 0;
+    let table = await this.#table(name);
+    if (table === null) {
+      if (!this.#settings.autoCreate || !hasRows)
+        throw new ConnectError(
+          'SINK_TABLE_MISSING',
+          `table ${tableSql(name)} does not exist; create it, correct table.name.format, or set auto.create=true`,
+          { place: { topic, table: name.table } },
+        );
+      table = await this.#createTable(name, wanted);
+    }
+    let { matched, missing } = matchColumns(wanted, table);
+    if (missing.length > 0) {
+      if (!this.#settings.autoEvolve)
+        throw new ConnectError(
+          'SINK_COLUMN_MISSING',
+          `${table.name} has no column for ${missing.map(w => `"${w.name}"`).join(', ')}; add it, leave it out with field.exclude.list, or set auto.evolve=true`,
+          { place: { topic, table: table.name, column: missing[0]!.name } },
+        );
+      table = await this.#change(name, addColumnsSql(table, missing));
+      ({ matched, missing } = matchColumns(wanted, table));
+    }
+    const widen = this.#settings.autoEvolve ? widenColumnsSql(table, matched) : null;
+    if (widen !== null) {
+      table = await this.#change(name, widen);
+      matched = matchColumns(wanted, table).matched;
+    }
+    return this.#checkedPlan(run, table, matched);
+  }
+
+  #checkedPlan(run: ChangeRun, table: TargetTable, matched: readonly Matched[]): RowPlan {
+    const plan = makePlan(run, table, matched, this.#settings, this.#shapes);
+    if (run.fields.length > 0 && this.#settings.insertMode !== 'update') checkRequired(plan, run.batch.topic);
+    return plan;
+  }
+
+  async #table(name: TableName): Promise<TargetTable | null> {
+    const id = tableSql(name);
+    const known = this.#tables.get(id);
+    if (known) return known;
+    const table = await this.#retry(async () => readTable(await this.#session.client(), name));
+    if (table) this.#tables.set(id, table);
+    return table;
+  }
+
+  async #createTable(name: TableName, wanted: readonly WantedColumn[]): Promise<TargetTable> {
+    const columns = wanted.filter(w => w.name !== '__deleted');
+    return this.#change(name, createTableSql(name, columns));
+  }
+
+  /** Runs DDL and reads the table anew. Another task may have been faster: what counts is what the table is afterwards. */
+  async #change(name: TableName, sql: string): Promise<TargetTable> {
+    await this.#drain();
+    this.#logger.info({ statement: sql }, 'changing the target as auto.create or auto.evolve ask');
+    await this.#retry(async () => (await this.#session.client()).query(sql)).catch(error => {
+      if (isState(error, ...RACED)) return;
+      throw new ConnectError('SINK_DDL_FAILED', `${sql} failed: ${reasonOf(error)}`, {
+        cause: error,
+        place: { table: name.table },
+      });
+    });
+    this.#tables.delete(tableSql(name));
+    this.#plans.clear();
+    const table = await this.#table(name);
+    if (table) return table;
+    throw new ConnectError('SINK_DDL_FAILED', `${tableSql(name)} is not there after ${sql}`);
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * A shape: one table and the columns that a row gives, the key first, in the order of the table, so that equal keys are equal bytes whatever
+ * record they came from. Rows are COPY tuples of their shape; this module also puts two rows of one key together.
+ */
+import type { RowLog } from '../../shared/rowLog.ts';
+import { RowOp } from '../../shared/rowLog.ts';
+import type { TargetColumn, TargetTable } from './catalog.ts';
+import type { ColumnCodec } from './columnCodec.ts';
+import { writeInt16 } from './fieldWriter.ts';
+
+export interface ShapeColumn {
+  readonly column: TargetColumn;
+  readonly codec: ColumnCodec;
+}
+
+/** `write`: a whole row. `patch`: an update that leaves columns out. `delete`: the key only. `truncate`: nothing. */
+export type ShapeKind = 'write' | 'patch' | 'delete' | 'truncate';
+
+export interface RowShape {
+  readonly index: number;
+  readonly kind: ShapeKind;
+  readonly table: TargetTable;
+  /** Number of the table, the same for all its shapes with these key columns. */
+  readonly tableNumber: number;
+  readonly keyCount: number;
+  readonly columns: readonly ShapeColumn[];
+  /** Whether no column of the table is left out. */
+  readonly isComplete: boolean;
+}
+
+export class ShapeList {
+  readonly #shapes: RowShape[] = [];
+  readonly #byId = new Map<string, RowShape>();
+  readonly #tableNumbers = new Map<string, number>();
+
+  get(index: number): RowShape {
+    return this.#shapes[index]!;
+  }
+
+  /** `keyCount` columns of `columns` come first and are the key. */
+  add(kind: ShapeKind, table: TargetTable, keyCount: number, columns: readonly ShapeColumn[]): RowShape {
+    const keyId = [table.oid, ...columns.slice(0, keyCount).map(c => `${c.column.position}:${c.codec.wireOid}`)].join();
+    const id = `${kind}|${keyId}|${columns.map(c => `${c.column.position}:${c.codec.wireOid}`).join()}`;
+    const known = this.#byId.get(id);
+    // The table is read anew after DDL: then the old shape stands for a description that is gone.
+    if (known?.table === table) return known;
+    let tableNumber = this.#tableNumbers.get(keyId);
+    if (tableNumber === undefined) {
+      tableNumber = this.#tableNumbers.size;
+      this.#tableNumbers.set(keyId, tableNumber);
+    }
+    const given = new Set(columns.map(c => c.column.name));
+    const shape: RowShape = {
+      index: this.#shapes.length,
+      kind,
+      table,
+      tableNumber,
+      keyCount,
+      columns,
+      isComplete: table.columns.every(c => c.isGenerated || given.has(c.name)),
+    };
+    this.#shapes.push(shape);
+    this.#byId.set(id, shape);
+    return shape;
+  }
+
+  /** Appends the row with the columns of `later`, and of `earlier` where `later` lacks them; or gives `later` where it lacks none. */
+  merge(log: RowLog, earlier: number, later: number): number {
+    const [old, young] = [this.get(log.shapes[earlier]!), this.get(log.shapes[later]!)];
+    if (old === young) return later;
+    const given = new Set(young.columns.map(c => c.column.position));
+    const missing = old.columns.flatMap((c, at) => (given.has(c.column.position) ? [] : [at]));
+    if (missing.length === 0 && (young.kind === 'write' || old.kind === 'patch')) return later;
+    const kind = old.kind === 'patch' && young.kind === 'patch' ? 'patch' : 'write';
+    const columns = [...young.columns, ...missing.map(at => old.columns[at]!)];
+    const shape = this.add(kind, young.table, young.keyCount, columns);
+    const { out } = log;
+    const start = out.position;
+    writeInt16(columns.length, out);
+    const youngBytes = log.ends[later]! - log.starts[later]! - 2;
+    copyWithin(log, log.starts[later]! + 2, youngBytes);
+    const fields = fieldStarts(log, earlier, old.columns.length);
+    for (const at of missing) copyWithin(log, fields[at]!, fields[at + 1]! - fields[at]!);
+    const keyStart = start + 2;
+    const keyEnd = keyStart + log.keyEnds[later]! - log.keyStarts[later]!;
+    return log.push(
+      RowOp.write,
+      shape.index,
+      shape.tableNumber,
+      start,
+      keyStart,
+      keyEnd,
+      log.originIds[later]!,
+      log.originIndexes[later]!,
+    );
+  }
+}
+
+function copyWithin(log: RowLog, start: number, length: number): void {
+  const { out } = log;
+  out.ensure(length);
+  out.bytes.copyWithin(out.position, start, start + length);
+  out.position += length;
+}
+
+/** Where each field of a row begins, and behind the last one its end. */
+function fieldStarts(log: RowLog, row: number, columns: number): number[] {
+  const starts: number[] = [];
+  let at = log.starts[row]! + 2;
+  for (let c = 0; c < columns; c++) {
+    starts.push(at);
+    const length = log.out.bytes.readInt32BE(at);
+    at += 4 + Math.max(length, 0);
+  }
+  starts.push(at);
+  return starts;
+}

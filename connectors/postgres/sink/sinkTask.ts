@@ -1,0 +1,158 @@
+/** The sink task: batches in, rows encoded into the lane, which writes them while the next are encoded. Offsets are safe only when the lane is empty. */
+import {
+  type Config,
+  ConnectError,
+  type SinkBatch,
+  type SinkTask,
+  type SinkTaskContext,
+  type TopicPartition,
+} from '../../../runtime/api/index.ts';
+import { UnavailableValue } from '../../shared/changeEnvelope.ts';
+import { Change, type ChangeRun, type RunNeeds, readRuns } from '../../shared/changeRun.ts';
+import { FlushLane } from '../../shared/flushLane.ts';
+import { retryTransient } from '../../shared/retryTransient.ts';
+import { type SqlSinkSettings, sqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
+import { sourceFieldsOf, type TableName, tableNameOf } from '../../shared/tableName.ts';
+import { Applier } from './applier.ts';
+import { checkSinkConfig, sinkConfigDef } from './config.ts';
+import { connectionOptions } from './connection.ts';
+import { asSinkError, classifyPgFailure } from './pgFailure.ts';
+import { Planner } from './planner.ts';
+import { RowEncoder } from './rowEncoder.ts';
+import { ShapeList } from './rowShape.ts';
+import { Session } from './session.ts';
+
+export class PostgresSinkTask implements SinkTask {
+  #context!: SinkTaskContext;
+  #settings!: SqlSinkSettings;
+  #needs!: RunNeeds;
+  #session: Session | null = null;
+  #planner!: Planner;
+  #encoder!: RowEncoder;
+  #lane: FlushLane | null = null;
+
+  async start(config: Config, context: SinkTaskContext): Promise<void> {
+    const [problem] = checkSinkConfig(config);
+    if (problem) throw new ConnectError('CONFIG_INVALID', problem.message);
+    const { values } = sinkConfigDef.parse(config);
+    const settings = sqlSinkSettings(values, config);
+    this.#context = context;
+    this.#settings = settings;
+    this.#needs = {
+      key: settings.keyMode === 'record_key',
+      before: settings.keyMode === 'record_value' && settings.deleteEnabled,
+      sourceFields: sourceFieldsOf(settings.tableName.format),
+    };
+    const { logger, metrics, signal } = context;
+    const session = new Session(
+      connectionOptions({
+        url: values['connection.url'],
+        user: values['connection.user'],
+        password: values['connection.password']?.reveal() ?? null,
+      }),
+      logger,
+    );
+    this.#session = session;
+    const retry = retryTransient({
+      classify: classifyPgFailure,
+      maxRetries: settings.maxRetries,
+      retryBackoffMs: settings.retryBackoffMs,
+      signal,
+      logger,
+      metrics,
+    });
+    const shapes = new ShapeList();
+    const applier = new Applier(session, shapes, settings.insertMode, context);
+    const lane = new FlushLane({ target: applier, bounds: settings, metrics, retry });
+    this.#lane = lane;
+    this.#encoder = new RowEncoder(settings, new UnavailableValue(settings.unavailablePlaceholder));
+    this.#planner = new Planner({ session, settings, shapes, retry, drain: () => lane.drain(), logger });
+    await this.#failing(() => retry(() => session.client()));
+  }
+
+  put(batches: readonly SinkBatch[]): Promise<void> {
+    return this.#failing(async () => {
+      for (const batch of batches) for (const run of readRuns(batch, this.#needs)) await this.#putRun(run);
+      this.#countIgnored();
+      this.#lane!.nudge();
+    });
+  }
+
+  async #putRun(run: ChangeRun): Promise<void> {
+    for (let from = 0; from < run.count; ) {
+      const to = endOfSameSource(run, from);
+      const name = this.#tableName(run, from);
+      await this.#putRange(run, from, to, name);
+      from = to;
+    }
+  }
+
+  #tableName(run: ChangeRun, i: number): TableName {
+    const fields = this.#needs.sourceFields;
+    return tableNameOf(run.batch.topic, field => run.sources[fields.indexOf(field)]?.[i], this.#settings.tableName);
+  }
+
+  async #putRange(run: ChangeRun, from: number, to: number, name: TableName): Promise<void> {
+    const plan = await this.#planner.plan(run, name);
+    for (let at = from; at < to; ) {
+      const { log, room } = await this.#lane!.open();
+      const { next, error } = this.#encoder.encode(
+        run,
+        plan,
+        at,
+        Math.min(to, at + room),
+        log,
+        this.#settings.maxBytes,
+      );
+      at = next;
+      if (error) {
+        this.#context.metrics.count('rejected_records');
+        await this.#context.reportErrantRecord(run.batch.record(run.from + next - 1), error);
+      }
+    }
+  }
+
+  #countIgnored(): void {
+    const { counts } = this.#encoder;
+    const { metrics } = this.#context;
+    if (counts.ignoredDeletes > 0) metrics.count('ignored_deletes', counts.ignoredDeletes);
+    if (counts.ignoredTruncates > 0) metrics.count('ignored_truncates', counts.ignoredTruncates);
+    if (counts.otherEvents > 0) metrics.count('ignored_events', counts.otherEvents);
+    counts.ignoredDeletes = counts.ignoredTruncates = counts.otherEvents = 0;
+  }
+
+  async preCommit(current: ReadonlyMap<TopicPartition, number>): Promise<ReadonlyMap<TopicPartition, number>> {
+    await this.#failing(() => this.#lane!.drain());
+    return current;
+  }
+
+  async close(): Promise<void> {
+    if (this.#context.signal.aborted) return;
+    await this.#failing(() => this.#lane!.drain());
+  }
+
+  async stop(): Promise<void> {
+    const session = this.#session;
+    this.#session = null;
+    await session?.close();
+    await this.#lane?.abandon();
+  }
+
+  async #failing<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (this.#context.signal.aborted) throw error;
+      throw asSinkError(error);
+    }
+  }
+}
+
+/** Records whose table name comes from the same `source` fields; tombstones, which have none, go with those before them. */
+function endOfSameSource(run: ChangeRun, from: number): number {
+  if (run.sources.length === 0) return run.count;
+  let end = from + 1;
+  while (end < run.count && (run.changes[end] === Change.tombstone || run.sources.every(c => c[end] === c[from])))
+    end++;
+  return end;
+}

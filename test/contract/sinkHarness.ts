@@ -1,0 +1,76 @@
+/** Drives a sink task as the worker does: start, put, commit, stop, with the records it reports kept for inspection. */
+import type {
+  Config,
+  ConnectError,
+  Logger,
+  SinkBatch,
+  SinkRecord,
+  SinkTask,
+  SinkTaskContext,
+} from '../../runtime/api/index.ts';
+
+export interface SinkRun extends AsyncDisposable {
+  readonly task: SinkTask;
+  readonly counts: ReadonlyMap<string, number>;
+  /** What was reported, with `tolerate`; else the first report throws, as with errors.tolerance=none. */
+  readonly errants: readonly { record: SinkRecord; error: ConnectError }[];
+  /** Puts and flushes. */
+  deliver(...batches: SinkBatch[]): Promise<void>;
+  /** As at a hard end: what is not flushed is lost. */
+  abort(): Promise<void>;
+}
+
+const silent: Logger = { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} };
+
+export async function startSink(
+  task: SinkTask,
+  config: Config,
+  options: { tolerate?: boolean; logger?: Logger } = {},
+): Promise<SinkRun> {
+  const abort = new AbortController();
+  const counts = new Map<string, number>();
+  const errants: { record: SinkRecord; error: ConnectError }[] = [];
+  const context: SinkTaskContext = {
+    connectorName: 'sink-under-test',
+    taskId: 0,
+    config,
+    logger: options.logger ?? silent,
+    signal: abort.signal,
+    metrics: {
+      gauge: (name, value) => counts.set(name, value),
+      count: (name, by = 1) => counts.set(name, (counts.get(name) ?? 0) + by),
+    },
+    assignment: () => [],
+    seek: () => {},
+    pause: () => {},
+    resume: () => {},
+    requestCommit: () => {},
+    reportErrantRecord: async (record, error) => {
+      if (!options.tolerate) throw error;
+      errants.push({ record, error: error as ConnectError });
+    },
+  };
+  const stop = async (): Promise<void> => {
+    if (abort.signal.aborted) return;
+    abort.abort();
+    await task.stop();
+  };
+  try {
+    await task.start(config, context);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    task,
+    counts,
+    errants,
+    deliver: async (...batches) => {
+      await task.put(batches);
+      const tops = batches.map(b => [{ topic: b.topic, partition: b.partition }, b.offset(b.count - 1) + 1] as const);
+      await task.preCommit?.(new Map(tops));
+    },
+    abort: stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
