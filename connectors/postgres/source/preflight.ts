@@ -1,0 +1,231 @@
+/**
+ * All that can be known to be wrong before anything is created, in one report: each problem with its code and what to change. Used by validation and by
+ * the start of a task.
+ */
+import type pg from 'pg';
+import { ConnectError, type ErrorCode } from '../../../runtime/api/index.ts';
+import type { SourceSettings } from '../config.ts';
+import { fullName, listTables, type TableName } from './catalog.ts';
+import type { StoredOffset } from './position.ts';
+import { readPublication, readSlot, type SlotState, serverVersion } from './server.ts';
+
+const OLDEST_VERSION = 130000;
+
+export interface Problem {
+  readonly code: ErrorCode;
+  /** Config key that it is shown at. */
+  readonly key: string;
+  readonly message: string;
+}
+
+export interface PreflightReport {
+  readonly problems: readonly Problem[];
+  /** Oddities that do not stop the connector. */
+  readonly warnings: readonly string[];
+  readonly serverVersion: number;
+  readonly slot: SlotState | null;
+  readonly hasPublication: boolean;
+  /** Captured tables in order of schema and name. */
+  readonly tables: readonly TableName[];
+}
+
+/** `stored` null = offsets are not known here (validation). */
+export async function preflight(
+  client: pg.Client,
+  settings: SourceSettings,
+  stored: StoredOffset | null,
+): Promise<PreflightReport> {
+  const problems: Problem[] = [];
+  const warnings: string[] = [];
+  const add = (code: ErrorCode, key: string, message: string): void => {
+    problems.push({ code, key, message });
+  };
+  const version = await serverVersion(client);
+  if (version < OLDEST_VERSION) {
+    add(
+      'PG_VERSION_UNSUPPORTED',
+      'database.hostname',
+      `The server is PostgreSQL ${Math.floor(version / 10000)}; 13 or newer is needed.`,
+    );
+  }
+  const needsSlot = settings.snapshot.mode !== 'initial_only';
+  const slot = await readSlot(client, settings.slot.name);
+  if (needsSlot) {
+    await checkServer(client, settings, slot, add);
+    checkSlot(settings, slot, stored, add);
+  }
+  const tables = (await listTables(client)).filter(table => settings.tables(fullName(table), table.schema));
+  await checkTables(client, settings, tables, add);
+  const hasPublication = needsSlot ? await checkPublication(client, settings, tables, add, warnings) : true;
+  warnIdentity(tables, warnings);
+  return { problems, warnings, serverVersion: version, slot, hasPublication, tables };
+}
+
+type Add = (code: ErrorCode, key: string, message: string) => void;
+
+async function checkServer(
+  client: pg.Client,
+  settings: SourceSettings,
+  slot: SlotState | null,
+  add: Add,
+): Promise<void> {
+  const { rows } = await client.query(
+    `SELECT current_setting('wal_level') AS wal_level, current_setting('max_replication_slots')::int AS max_slots,
+            current_setting('max_wal_senders')::int AS max_senders, (SELECT count(*)::int FROM pg_replication_slots) AS slots,
+            (SELECT count(*)::int FROM pg_stat_replication) AS senders,
+            (SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user) OR EXISTS (
+               SELECT 1 FROM pg_roles WHERE rolname IN ('rds_replication', 'azure_pg_admin', 'cloudsqlsuperuser')
+                AND pg_has_role(current_user, oid, 'member')) AS may_replicate`,
+  );
+  const row = rows[0];
+  if (row.wal_level !== 'logical') {
+    add(
+      'PG_WAL_LEVEL',
+      'database.hostname',
+      `wal_level is ${row.wal_level}; set wal_level=logical and restart the server.`,
+    );
+  }
+  if (!row.may_replicate) {
+    add(
+      'PG_REPLICATION_DENIED',
+      'database.user',
+      `User "${settings.user}" may not replicate; run ALTER ROLE "${settings.user}" REPLICATION.`,
+    );
+  }
+  if (slot === null && row.slots >= row.max_slots) {
+    add(
+      'PG_SLOTS_FULL',
+      'slot.name',
+      `All ${row.max_slots} replication slots are taken; drop unused ones or raise max_replication_slots.`,
+    );
+  }
+  if (row.senders >= row.max_senders) {
+    add('PG_SENDERS_FULL', 'database.hostname', `All ${row.max_senders} WAL senders are busy; raise max_wal_senders.`);
+  }
+}
+
+function checkSlot(settings: SourceSettings, slot: SlotState | null, stored: StoredOffset | null, add: Add): void {
+  const name = settings.slot.name;
+  const isNeeded = settings.snapshot.mode !== 'when_needed';
+  if (slot === null) {
+    if (stored?.state === 'streaming' && isNeeded) {
+      add(
+        'PG_SLOT_MISSING',
+        'slot.name',
+        `The slot "${name}" does not exist, but there is a stored position: changes made since the slot was dropped cannot be read. Reset the offsets of the connector to read all rows again, or use snapshot.mode=when_needed.`,
+      );
+    }
+    return;
+  }
+  if (slot.plugin !== 'pgoutput' || slot.database !== settings.database) {
+    add(
+      'PG_SLOT_INVALID',
+      'slot.name',
+      `The slot "${name}" is of plug-in ${slot.plugin ?? 'none (physical)'} in database ${slot.database ?? 'none'}; it must be of pgoutput in ${settings.database}. Choose another slot.name or drop it.`,
+    );
+  }
+  if (slot.walStatus === 'lost' && isNeeded && stored?.state !== 'snapshotting') {
+    add(
+      'PG_SLOT_LOST',
+      'slot.name',
+      `The server removed WAL that the slot "${name}" needs. Raise max_slot_wal_keep_size, drop the slot and reset the offsets, or use snapshot.mode=when_needed.`,
+    );
+  }
+}
+
+async function checkTables(
+  client: pg.Client,
+  settings: SourceSettings,
+  tables: readonly TableName[],
+  add: Add,
+): Promise<void> {
+  // Databases may start empty: without filters, tables can come later.
+  if (tables.length === 0 && settings.publication.autocreate !== 'all_tables') {
+    add('PG_TABLES_MISSING', 'table.include.list', 'The filters match no table.');
+  }
+  if (settings.snapshot.mode === 'no_data' || tables.length === 0) return;
+  const { rows } = await client.query(
+    `SELECT c.oid::int8::text AS oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE c.oid = ANY ('{${tables.map(t => t.oid).join(',')}}'::oid[])
+        AND NOT (has_table_privilege(c.oid, 'SELECT') AND has_schema_privilege(n.oid, 'USAGE'))`,
+  );
+  const denied = new Set(rows.map(row => Number(row.oid)));
+  const names = tables.filter(table => denied.has(table.oid)).map(fullName);
+  if (names.length > 0) {
+    add(
+      'PG_TABLE_DENIED',
+      'database.user',
+      `User "${settings.user}" may not read ${shorten(names)}; grant SELECT on them and USAGE on their schemas.`,
+    );
+  }
+}
+
+async function checkPublication(
+  client: pg.Client,
+  settings: SourceSettings,
+  tables: readonly TableName[],
+  add: Add,
+  warnings: string[],
+): Promise<boolean> {
+  const { name, autocreate } = settings.publication;
+  const publication = await readPublication(client, name);
+  if (publication === null) {
+    if (autocreate === 'disabled') {
+      add(
+        'PG_PUBLICATION_MISSING',
+        'publication.name',
+        `The publication "${name}" does not exist and publication.autocreate.mode is disabled. Create it, or choose all_tables or filtered.`,
+      );
+      return false;
+    }
+    const { rows } = await client.query(
+      `SELECT rolsuper AS super, has_database_privilege(current_database(), 'CREATE') AS may_create FROM pg_roles WHERE rolname = current_user`,
+    );
+    const isAllowed = rows[0].super || (autocreate !== 'all_tables' && rows[0].may_create);
+    if (!isAllowed) {
+      add(
+        'PG_PUBLICATION_DENIED',
+        'publication.autocreate.mode',
+        `User "${settings.user}" may not create the publication "${name}" ${autocreate === 'all_tables' ? 'for all tables, which needs a superuser; use filtered, or create it yourself' : 'without CREATE on the database'}.`,
+      );
+    }
+    return false;
+  }
+  if (!publication.isAllTables && autocreate !== 'filtered') {
+    const left = tables.filter(table => !isPublished(table, publication.tables)).map(fullName);
+    if (left.length > 0) {
+      const message = `The publication "${name}" leaves out ${shorten(left)}: their changes will not come. Add them with ALTER PUBLICATION, or leave them out of the filters.`;
+      // A publication that holds none of the tables is a mistake; one that holds some may be meant so.
+      if (left.length === tables.length) add('PG_PUBLICATION_INCOMPLETE', 'publication.name', message);
+      else warnings.push(message);
+    }
+  }
+  return true;
+}
+
+/** pg_publication_tables names either a root or its partitions. */
+const isPublished = (table: TableName, published: ReadonlySet<string>): boolean =>
+  published.has(fullName(table)) || table.kind === 'partitioned' || table.isPartition;
+
+function warnIdentity(tables: readonly TableName[], warnings: string[]): void {
+  const without = tables
+    .filter(t => t.kind === 'table' && (t.replicaIdentity === 'n' || (t.replicaIdentity === 'd' && !t.hasPrimaryKey)))
+    .map(fullName);
+  if (without.length > 0) {
+    warnings.push(
+      `${shorten(without)} ${without.length === 1 ? 'has' : 'have'} neither a primary key nor another replica identity: once published, UPDATE and DELETE on them fail in the application. Add a key or set REPLICA IDENTITY.`,
+    );
+  }
+}
+
+const shorten = (names: readonly string[]): string =>
+  names.length <= 10 ? names.join(', ') : `${names.slice(0, 10).join(', ')} and ${names.length - 10} more`;
+
+/** One error for all problems: the code of the first, the texts of all. */
+export function preflightError(problems: readonly Problem[]): ConnectError {
+  const [first] = problems;
+  const text = problems.map(problem =>
+    problems.length === 1 ? problem.message : `[${problem.code}] ${problem.message}`,
+  );
+  return new ConnectError(first!.code, text.join('\n'));
+}

@@ -1,0 +1,54 @@
+/** One replication connection while it streams: starts it, tells the server at intervals what is safe, gives bytes. */
+import type pg from 'pg';
+import type { SourceSettings } from '../config.ts';
+import { quoteName } from './connection.ts';
+import { formatLsn } from './lsn.ts';
+import { missingBytes, RawStream } from './rawStream.ts';
+import { publicationOption } from './server.ts';
+
+const MICROS_TO_2000 = 946_684_800_000_000n;
+
+export class ReplicationSession {
+  private readonly stream: RawStream;
+  private readonly timer: NodeJS.Timeout;
+  /** Everything committed before it is safe in the topics; the server may forget it. */
+  flushed = 0n;
+  written = 0n;
+
+  constructor(client: pg.Client, settings: SourceSettings, start: bigint, isBinary: boolean) {
+    this.stream = RawStream.take(client, settings.maxQueueBytes);
+    const options = [
+      "proto_version '1'",
+      `publication_names ${publicationOption(settings.publication.name)}`,
+      ...(isBinary ? ["binary 'true'"] : []),
+    ];
+    this.stream.query(
+      `START_REPLICATION SLOT ${quoteName(settings.slot.name)} LOGICAL ${formatLsn(start)} (${options.join(', ')})`,
+    );
+    this.timer = setInterval(() => this.sendStatus(), settings.statusIntervalMs);
+    this.timer.unref();
+  }
+
+  read(rest: Buffer, timeoutMs: number, signal: AbortSignal): Promise<Buffer | null> {
+    return this.stream.read(rest, missingBytes(rest, 0), timeoutMs, signal);
+  }
+
+  /** 'd' int32 length 'r' int64 written, int64 flushed, int64 applied, int64 time, byte reply-now. */
+  sendStatus(): void {
+    const message = Buffer.alloc(39);
+    message[0] = 0x64;
+    message.writeInt32BE(38, 1);
+    message[5] = 0x72;
+    const isAhead = this.written > this.flushed;
+    message.writeBigUInt64BE(isAhead ? this.written : this.flushed, 6);
+    message.writeBigUInt64BE(this.flushed, 14);
+    message.writeBigUInt64BE(this.flushed, 22);
+    message.writeBigInt64BE(BigInt(Date.now()) * 1000n - MICROS_TO_2000, 30);
+    this.stream.write(message);
+  }
+
+  close(): void {
+    clearInterval(this.timer);
+    this.stream.destroy();
+  }
+}

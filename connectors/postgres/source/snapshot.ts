@@ -1,0 +1,181 @@
+/**
+ * The initial snapshot: all rows of all captured tables as of one moment, as `r` events. Either under the snapshot that a new slot exports, so that
+ * streaming joins without gap or overlap, or, beside a slot that is there already, under one of its own, whose visibility then tells which streamed
+ * transactions it has.
+ */
+import type pg from 'pg';
+import type { SourceBatch } from '../../../runtime/api/index.ts';
+import { ConnectError } from '../../../runtime/api/index.ts';
+import type { SourceSettings } from '../config.ts';
+import { fullName, type TableName } from './catalog.ts';
+import { quoteName, sqlState } from './connection.ts';
+import { type CopiedRows, copyRows } from './copyRows.ts';
+import { processingTime } from './envelope.ts';
+import { parseLsn } from './lsn.ts';
+import { snapshotOffset } from './position.ts';
+import type { RelationVersions } from './relations.ts';
+import { type BatchCommon, TableSourceBatch } from './streamBatch.ts';
+import type { TableVersion } from './tableVersion.ts';
+
+const MARKER = { true: 0, first: 1, firstInCollection: 2, lastInCollection: 3, last: 4 } as const;
+
+export interface SnapshotPoint {
+  readonly lsn: bigint;
+  readonly txId: bigint;
+  readonly tsUs: bigint;
+  /** Whether the snapshot has what a transaction of this 32-bit id did. */
+  isVisible(xid: number): boolean;
+}
+
+/** Begins the transaction that reads. `snapshotName` = the one a new slot exported at `consistentPoint`. */
+export async function beginSnapshot(
+  client: pg.Client,
+  snapshotName: string | null,
+  consistentPoint: bigint | null,
+): Promise<SnapshotPoint> {
+  await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+  if (snapshotName !== null) await client.query(`SET TRANSACTION SNAPSHOT '${snapshotName.replace(/'/g, "''")}'`);
+  const { rows } = await client.query(
+    `SELECT pg_current_snapshot()::text AS snapshot, CASE WHEN pg_is_in_recovery() THEN '0' ELSE txid_current()::text END AS txid,
+            CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END::text AS lsn,
+            (extract(epoch FROM clock_timestamp()) * 1000000)::int8::text AS now`,
+  );
+  const row = rows[0];
+  return {
+    lsn: consistentPoint ?? parseLsn(row.lsn),
+    txId: BigInt(row.txid),
+    tsUs: BigInt(row.now),
+    isVisible: visibility(row.snapshot),
+  };
+}
+
+/** `xmin:xmax:xip,xip`: below xmin all is seen, from xmax on nothing, between what is not listed. Ids compare modulo 2^32. */
+export function visibility(snapshot: string): (xid: number) => boolean {
+  const [xmin, xmax, xips] = snapshot.split(':');
+  const low = (text: string): number => Number(BigInt.asUintN(32, BigInt(text)));
+  const [first, end] = [low(xmin!), low(xmax!)];
+  const running = new Set(
+    (xips ?? '')
+      .split(',')
+      .filter(text => text !== '')
+      .map(low),
+  );
+  const isBefore = (a: number, b: number): boolean => ((a - b) | 0) < 0;
+  return xid => isBefore(xid, first) || (isBefore(xid, end) && !running.has(xid));
+}
+
+/** Batches of all tables in order. The last one has the offset that says the snapshot is complete. */
+export async function* snapshotBatches(
+  client: pg.Client,
+  tables: readonly TableName[],
+  point: SnapshotPoint,
+  versions: RelationVersions,
+  settings: SourceSettings,
+  common: BatchCommon,
+  signal: AbortSignal,
+): AsyncGenerator<SourceBatch> {
+  const chosen = tables.filter(table => settings.snapshot.tables(fullName(table), table.schema));
+  if (settings.snapshot.isLocking) await lock(client, chosen, settings);
+  let held: TableSourceBatch | null = null;
+  for (const [index, table] of chosen.entries()) {
+    const version = await versions.resolveForSnapshot(client, table.oid);
+    if (version === null) continue;
+    const place = { isFirst: index === 0, isLast: index === chosen.length - 1 };
+    let isStart = true;
+    try {
+      for await (const rows of copyRows(
+        client,
+        select(table, version, settings),
+        settings.snapshot.fetchSize,
+        signal,
+      )) {
+        if (held !== null) yield held;
+        held = rowBatch(version, rows, markers(rows, isStart, place), point, common);
+        isStart = false;
+      }
+    } catch (error) {
+      if (signal.aborted || sqlState(error) === null || /^(57P0|08)/.test(sqlState(error)!)) throw error;
+      throw new ConnectError(
+        'PG_SNAPSHOT_FAILED',
+        `The rows of ${fullName(table)} could not be read: ${(error as Error).message}.`,
+        {
+          cause: error,
+          place: { table: fullName(table) },
+        },
+      );
+    }
+  }
+  if (held !== null) {
+    held.sourceOffset = snapshotOffset(point.lsn, point.txId, point.tsUs, true);
+    yield held;
+  }
+}
+
+async function lock(client: pg.Client, tables: readonly TableName[], settings: SourceSettings): Promise<void> {
+  await client.query(`SET LOCAL lock_timeout = ${settings.snapshot.lockTimeoutMs}`);
+  for (const table of tables) {
+    await client.query(`LOCK TABLE ${quoteName(table.schema)}.${quoteName(table.name)} IN ACCESS SHARE MODE`);
+  }
+}
+
+function select(table: TableName, version: TableVersion, settings: SourceSettings): string {
+  const columns = version.select.map(({ name, isText }) => `${quoteName(name)}${isText ? '::text' : ''}`).join(', ');
+  const override = settings.snapshot.selects.get(fullName(table));
+  if (override !== undefined) return `SELECT ${columns} FROM (${override}) AS t`;
+  const only = table.kind === 'table' ? 'ONLY ' : '';
+  return `SELECT ${columns} FROM ${only}${quoteName(table.schema)}.${quoteName(table.name)}`;
+}
+
+function markers(
+  rows: CopiedRows,
+  isStart: boolean,
+  place: { readonly isFirst: boolean; readonly isLast: boolean },
+): Uint8Array {
+  const out = new Uint8Array(rows.count);
+  if (isStart) out[0] = place.isFirst ? MARKER.first : MARKER.firstInCollection;
+  if (rows.isLast) {
+    const last = rows.count - 1;
+    if (place.isLast) out[last] = MARKER.last;
+    else if (out[last] !== MARKER.first) out[last] = MARKER.lastInCollection;
+  }
+  return out;
+}
+
+function rowBatch(
+  version: TableVersion,
+  rows: CopiedRows,
+  snapshotMarkers: Uint8Array,
+  point: SnapshotPoint,
+  common: BatchCommon,
+): TableSourceBatch {
+  const batch = new TableSourceBatch({
+    ...common,
+    topic: version.topic,
+    keySchema: version.keySchema,
+    valueSchema: version.envelope,
+    byteLength: rows.byteLength + rows.count * 32,
+    sourceTimestampMs: Number(point.tsUs / 1000n),
+    wire: {
+      rows: {
+        bytes: rows.bytes,
+        count: rows.count,
+        positions: [rows.positions, rows.positions, rows.positions],
+        longs: [],
+        choices: [snapshotMarkers],
+        constants: [
+          ...processingTime(),
+          point.tsUs / 1000n,
+          point.tsUs,
+          point.tsUs * 1000n,
+          point.txId,
+          point.lsn,
+          `[null,"${point.lsn}"]`,
+        ],
+      },
+      keyLayout: version.keyLayout,
+      valueLayout: version.valueLayout,
+    },
+  });
+  batch.sourceOffset = snapshotOffset(point.lsn, point.txId, point.tsUs, false);
+  return batch;
+}

@@ -1,0 +1,109 @@
+/**
+ * From the start of a task to its stream: slot, snapshot, and where the stream joins. A slot made here is dropped again if the snapshot does not complete,
+ * so that none stays behind and keeps WAL.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type pg from 'pg';
+import type { Logger, SourceBatch } from '../../../runtime/api/index.ts';
+import type { SourceSettings } from '../config.ts';
+import type { TableName } from './catalog.ts';
+import { connect } from './connection.ts';
+import type { StreamPosition } from './position.ts';
+import type { RelationVersions } from './relations.ts';
+import { createSlot, dropSlot } from './server.ts';
+import { beginSnapshot, type SnapshotPoint, snapshotBatches } from './snapshot.ts';
+import type { BatchCommon } from './streamBatch.ts';
+
+export interface SnapshotOptions {
+  readonly settings: SourceSettings;
+  readonly common: BatchCommon;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+  readonly versions: RelationVersions;
+  readonly serverVersion: number;
+  readonly tables: readonly TableName[];
+  readonly hasSlot: boolean;
+}
+
+export class SnapshotPhase {
+  private readonly options: SnapshotOptions;
+  /** Where to stream from, for a snapshot that is taken although there is a position. */
+  private readonly stored: StreamPosition | null;
+  private replication: pg.Client | null = null;
+  private reader: pg.Client | null = null;
+  private batches: AsyncGenerator<SourceBatch> | null = null;
+  private point: SnapshotPoint | null = null;
+  private hasOwnSlot = false;
+  private isComplete = false;
+
+  constructor(options: SnapshotOptions, stored: StreamPosition | null) {
+    this.options = options;
+    this.stored = stored;
+  }
+
+  /** Null after the last batch. */
+  async next(): Promise<SourceBatch | null> {
+    this.batches ??= await this.begin();
+    const { value, done } = await this.batches.next();
+    if (!done) return value;
+    this.isComplete = true;
+    this.options.logger.info({ lsn: String(this.point!.lsn) }, 'the snapshot is complete');
+    return null;
+  }
+
+  private async begin(): Promise<AsyncGenerator<SourceBatch>> {
+    const { settings, logger, signal, tables } = this.options;
+    if (settings.snapshot.delayMs > 0) await delay(settings.snapshot.delayMs, undefined, { signal });
+    logger.info({ tables: tables.length }, 'the snapshot begins');
+    let snapshotName: string | null = null;
+    let consistentPoint: bigint | null = null;
+    if (!this.options.hasSlot && settings.snapshot.mode !== 'initial_only') {
+      this.replication = await connect(settings, 'slot', { replication: true });
+      ({ snapshotName, consistentPoint } = await createSlot(
+        this.replication,
+        this.options.serverVersion,
+        settings,
+        true,
+      ));
+      this.hasOwnSlot = true;
+    }
+    this.reader = await connect(settings, 'snapshot');
+    this.point = await beginSnapshot(this.reader, snapshotName, consistentPoint);
+    return snapshotBatches(
+      this.reader,
+      tables,
+      this.point,
+      this.options.versions,
+      settings,
+      this.options.common,
+      signal,
+    );
+  }
+
+  /** Where the stream goes on, once the snapshot is complete. */
+  get position(): StreamPosition {
+    if (this.stored !== null) return this.stored;
+    const { lsn, txId, tsUs } = this.point!;
+    return { lastCommit: null, lsn, changesAtLsn: 0, txId, tsUs };
+  }
+
+  /** Null where the slot starts where the snapshot ends. */
+  get isTransactionVisible(): ((xid: number) => boolean) | null {
+    return this.hasOwnSlot ? null : this.point!.isVisible;
+  }
+
+  async close(): Promise<void> {
+    await this.batches?.return(undefined).catch(() => {});
+    await this.reader?.end().catch(() => {});
+    await this.replication?.end().catch(() => {});
+    if (this.hasOwnSlot && !this.isComplete) {
+      this.hasOwnSlot = false;
+      const client = await connect(this.options.settings, 'stop');
+      try {
+        await dropSlot(client, this.options.settings.slot.name);
+      } finally {
+        await client.end();
+      }
+    }
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * The stream of changes over however many connections it takes: decodes what arrives, describes relations, connects again with back-off where the
+ * connection is lost, goes over to text where a column has no binary reader, tells the server what is committed.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type pg from 'pg';
+import { ConnectError, type Logger, type SourceBatch } from '../../../runtime/api/index.ts';
+import type { SourceSettings } from '../config.ts';
+import { connect, connectionError, isConnectionLoss, sqlState } from './connection.ts';
+import { PgOutputDecoder } from './pgoutput.ts';
+import type { StreamPosition } from './position.ts';
+import type { RelationVersions } from './relations.ts';
+import { ReplicationSession } from './replicationSession.ts';
+import { readSlot } from './server.ts';
+import type { BatchCommon } from './streamBatch.ts';
+import { NeedsTextForm } from './tableVersion.ts';
+
+const FIRST_RETRY_MS = 200;
+const EMPTY = Buffer.alloc(0);
+
+export interface StreamOptions {
+  readonly settings: SourceSettings;
+  readonly common: BatchCommon;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+  readonly versions: RelationVersions;
+  readonly serverVersion: number;
+  /** Transactions that a snapshot beside an existing slot has already. */
+  readonly isTransactionVisible: ((xid: number) => boolean) | null;
+}
+
+export class ChangeStream {
+  private readonly options: StreamOptions;
+  private isBinary: boolean;
+  private session: ReplicationSession | null = null;
+  private catalog: pg.Client | null = null;
+  private decoder: PgOutputDecoder;
+  /** Received bytes, where the walk stands in them, and whether whole messages are left there. */
+  private bytes: Buffer = EMPTY;
+  private at = 0;
+  private isFull = false;
+  /** Met while there were batches to hand out first. */
+  private failure: { readonly error: unknown } | null = null;
+  private attempts = 0;
+  private confirmed = 0n;
+
+  constructor(options: StreamOptions, position: StreamPosition) {
+    this.options = options;
+    this.isBinary = options.serverVersion >= 140000;
+    this.decoder = this.newDecoder(position);
+  }
+
+  get position(): StreamPosition {
+    return this.decoder.position;
+  }
+
+  /** What came by now; waits at most `timeoutMs` for some. Throws when the connection stays lost, or for what cannot be decoded. */
+  async next(timeoutMs: number): Promise<SourceBatch[]> {
+    try {
+      if (this.failure !== null) {
+        const { error } = this.failure;
+        this.failure = null;
+        throw error;
+      }
+      this.session ??= await this.openSession();
+      return await this.receive(this.session, timeoutMs);
+    } catch (error) {
+      await this.recover(error);
+      return [];
+    }
+  }
+
+  private async receive(session: ReplicationSession, timeoutMs: number): Promise<SourceBatch[]> {
+    if (!this.isFull) {
+      const more = await session.read(this.bytes.subarray(this.at), timeoutMs, this.options.signal);
+      if (more === null) return [];
+      this.bytes = more;
+      this.at = 0;
+    }
+    try {
+      await this.walk();
+      this.attempts = 0;
+    } catch (error) {
+      this.failure = { error };
+    }
+    session.written = this.decoder.walEnd;
+    if (this.decoder.isReplyRequested) {
+      this.decoder.isReplyRequested = false;
+      session.sendStatus();
+    }
+    return this.decoder.takeBatches(this.bytes);
+  }
+
+  private async walk(): Promise<void> {
+    for (;;) {
+      const { next, stop } = this.decoder.walk(this.bytes, this.at);
+      this.at = next;
+      this.isFull = stop === 'full';
+      if (stop !== 'relation') return;
+      const relation = this.decoder.relation!;
+      this.catalog ??= await connect(this.options.settings, 'catalog');
+      const form = this.isBinary ? 'binary' : 'text';
+      this.decoder.setVersion(relation.oid, await this.options.versions.resolve(this.catalog, relation, form));
+    }
+  }
+
+  private async openSession(): Promise<ReplicationSession> {
+    const { settings } = this.options;
+    const { position } = this.decoder;
+    this.catalog ??= await connect(settings, 'catalog');
+    const slot = await readSlot(this.catalog, settings.slot.name);
+    if (slot === null) {
+      throw new ConnectError(
+        'PG_SLOT_MISSING',
+        `The slot "${settings.slot.name}" does not exist any more: changes made since it was dropped cannot be read. Reset the offsets of the connector to read all rows again.`,
+      );
+    }
+    if (slot.walStatus === 'lost') {
+      throw new ConnectError(
+        'PG_SLOT_LOST',
+        `The server removed WAL that the slot "${settings.slot.name}" needs. Raise max_slot_wal_keep_size, drop the slot and reset the offsets.`,
+      );
+    }
+    if (slot.activePid !== null) {
+      throw new ConnectError(
+        'PG_SLOT_ACTIVE',
+        `The slot "${settings.slot.name}" is in use by process ${slot.activePid} of the server. Give each connector its own slot.name.`,
+        { retriable: true },
+      );
+    }
+    this.decoder = this.newDecoder(position);
+    this.bytes = EMPTY;
+    this.at = 0;
+    this.isFull = false;
+    const client = await connect(settings, 'stream', { replication: true });
+    const session = new ReplicationSession(client, settings, position.lastCommit ?? 0n, this.isBinary);
+    session.flushed = this.confirmed;
+    return session;
+  }
+
+  private newDecoder(position: StreamPosition): PgOutputDecoder {
+    const { settings, common, isTransactionVisible } = this.options;
+    return new PgOutputDecoder(settings, common, position, isTransactionVisible);
+  }
+
+  /** Returns after a wait where another connection may help; throws otherwise. The position is that of the last event handed out. */
+  private async recover(error: unknown): Promise<void> {
+    const { settings, logger, signal } = this.options;
+    this.closeSession();
+    if (signal.aborted) return;
+    if (error instanceof NeedsTextForm) {
+      this.isBinary = false;
+      logger.info({ column: error.message }, 'a column has no binary form here: the stream goes on in text form');
+      return;
+    }
+    const isActive = sqlState(error) === '55006' || (error instanceof ConnectError && error.code === 'PG_SLOT_ACTIVE');
+    if (!isActive && !isConnectionLoss(error)) throw error;
+    await this.catalog?.end().catch(() => {});
+    this.catalog = null;
+    if (++this.attempts > settings.slot.maxRetries) {
+      if (isActive && !(error instanceof ConnectError)) {
+        throw new ConnectError(
+          'PG_SLOT_ACTIVE',
+          `${(error as Error).message}. Give each connector its own slot.name.`,
+          {
+            cause: error,
+            retriable: true,
+          },
+        );
+      }
+      throw connectionError(error, settings);
+    }
+    const waitMs = Math.min(settings.slot.retryDelayMs, FIRST_RETRY_MS * 2 ** (this.attempts - 1));
+    logger.warn(
+      { attempt: this.attempts, waitMs, reason: String(error) },
+      'the replication connection is lost: connecting again',
+    );
+    await delay(waitMs, undefined, { signal }).catch(() => {});
+  }
+
+  /** Everything committed up to `lsn` is safe in the topics. */
+  confirm(lsn: bigint): void {
+    if (lsn <= this.confirmed) return;
+    this.confirmed = lsn;
+    if (this.session === null) return;
+    this.session.flushed = lsn;
+    this.session.sendStatus();
+  }
+
+  /** For when nothing handed out is unconfirmed: what the server sent last, and had nothing for us, need not be kept. */
+  confirmIdle(): void {
+    const { decoder } = this;
+    if (decoder.isInTransaction || this.isFull || decoder.position.changesAtLsn > 0) return;
+    if (decoder.walEnd > this.confirmed) this.confirm(decoder.walEnd);
+  }
+
+  private closeSession(): void {
+    this.session?.close();
+    this.session = null;
+  }
+
+  async close(): Promise<void> {
+    this.session?.sendStatus();
+    this.closeSession();
+    await this.catalog?.end().catch(() => {});
+    this.catalog = null;
+  }
+}

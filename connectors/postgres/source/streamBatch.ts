@@ -1,0 +1,225 @@
+/** Events of one table version in typed arrays: what the decoder fills record by record, and the batch that comes of it. */
+import type {
+  ConnectRecord,
+  Header,
+  SourceBatch,
+  SourceOffset,
+  SourcePartition,
+  WireBatch,
+} from '../../../runtime/api/index.ts';
+import type { Schema } from '../../../schemas/data/index.ts';
+import type { Layout, WireRows } from '../../../schemas/transcode/layout.ts';
+import { plainValue } from '../../../schemas/transcode/plainView.ts';
+import { LONG } from './envelope.ts';
+import type { TableVersion } from './tableVersion.ts';
+
+const FIRST_CAPACITY = 64;
+const IS_LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
+const LOW = IS_LITTLE_ENDIAN ? 0 : 1;
+const HIGH = IS_LITTLE_ENDIAN ? 1 : 0;
+
+/** What the changes of one transaction have in common. */
+export interface TransactionLongs {
+  readonly tsMs: bigint;
+  readonly tsUs: bigint;
+  readonly tsNs: bigint;
+  readonly txId: bigint;
+  /** End of the commit before; null = none known. */
+  readonly lastCommit: bigint | null;
+}
+
+export class StreamBatch {
+  readonly version: TableVersion;
+  readonly isKeyed: boolean;
+  count = 0;
+  byteLength = 0;
+  private capacity = FIRST_CAPACITY;
+  private before = new Int32Array(FIRST_CAPACITY);
+  private after = new Int32Array(FIRST_CAPACITY);
+  private key = new Int32Array(FIRST_CAPACITY);
+  private op = new Uint8Array(FIRST_CAPACITY);
+  private sequence = new Uint8Array(FIRST_CAPACITY);
+  private tombstones = new Uint8Array(FIRST_CAPACITY);
+  private hasTombstones = false;
+  private readonly longs: BigInt64Array[];
+  private lsnHalves: Int32Array;
+  /** Records that are halves of a change of key, and the record that holds the other key. */
+  private readonly otherKeys: { index: number; header: string; other: number }[] = [];
+  newestMs = 0n;
+
+  private readonly origin: readonly [string | null, bigint | null];
+
+  constructor(
+    version: TableVersion,
+    isKeyed: boolean,
+    hasTransactions: boolean,
+    origin: string | null,
+    originLsn: bigint | null,
+  ) {
+    this.version = version;
+    this.isKeyed = isKeyed;
+    this.origin = [origin, originLsn];
+    const count = hasTransactions ? LONG.collectionOrder + 1 : LONG.lastCommit + 1;
+    this.longs = Array.from({ length: count }, () => new BigInt64Array(FIRST_CAPACITY));
+    this.lsnHalves = new Int32Array(this.longs[LONG.lsn]!.buffer);
+  }
+
+  /** Positions are -1 where there is no such row. The LSN comes in halves, so that no bigint is made of it. */
+  add(
+    op: number,
+    before: number,
+    after: number,
+    key: number,
+    lsnHigh: number,
+    lsnLow: number,
+    transaction: TransactionLongs,
+    isTombstone: boolean,
+  ): number {
+    const i = this.count;
+    if (i === this.capacity) this.grow();
+    this.before[i] = before;
+    this.after[i] = after;
+    this.key[i] = key;
+    this.op[i] = op;
+    if (isTombstone) {
+      this.tombstones[i] = 1;
+      this.hasTombstones = true;
+    }
+    const longs = this.longs;
+    longs[LONG.tsMs]![i] = transaction.tsMs;
+    longs[LONG.tsUs]![i] = transaction.tsUs;
+    longs[LONG.tsNs]![i] = transaction.tsNs;
+    longs[LONG.txId]![i] = transaction.txId;
+    if (transaction.lastCommit !== null) {
+      longs[LONG.lastCommit]![i] = transaction.lastCommit;
+      this.sequence[i] = 1;
+    }
+    this.lsnHalves[2 * i + LOW] = lsnLow;
+    this.lsnHalves[2 * i + HIGH] = lsnHigh;
+    this.count = i + 1;
+    return i;
+  }
+
+  setOrder(index: number, totalOrder: bigint, collectionOrder: bigint): void {
+    this.longs[LONG.totalOrder]![index] = totalOrder;
+    this.longs[LONG.collectionOrder]![index] = collectionOrder;
+  }
+
+  setOtherKey(index: number, header: string, other: number): void {
+    this.otherKeys.push({ index, header, other });
+  }
+
+  private grow(): void {
+    const capacity = (this.capacity *= 2);
+    const wider = <T extends Int32Array | Uint8Array>(from: T, to: T): T => {
+      to.set(from);
+      return to;
+    };
+    this.before = wider(this.before, new Int32Array(capacity));
+    this.after = wider(this.after, new Int32Array(capacity));
+    this.key = wider(this.key, new Int32Array(capacity));
+    this.op = wider(this.op, new Uint8Array(capacity));
+    this.sequence = wider(this.sequence, new Uint8Array(capacity));
+    this.tombstones = wider(this.tombstones, new Uint8Array(capacity));
+    this.longs.forEach((from, slot) => {
+      this.longs[slot] = new BigInt64Array(capacity);
+      this.longs[slot]!.set(from);
+    });
+    this.lsnHalves = new Int32Array(this.longs[LONG.lsn]!.buffer);
+  }
+
+  /** `bytes` is where the positions point into. */
+  finish(bytes: Buffer, now: readonly bigint[], common: BatchCommon): SourceBatch {
+    const { version, isKeyed } = this;
+    const rows: WireRows = {
+      bytes,
+      count: this.count,
+      positions: [this.before, this.after, this.key],
+      longs: this.longs,
+      choices: [this.op, this.sequence],
+      constants: [...now, ...this.origin],
+    };
+    const keyLayout = isKeyed ? version.keyLayout : null;
+    const keySchema = keyLayout === null ? null : version.keySchema;
+    const recordHeaders = this.otherKeys.length === 0 ? undefined : new Map<number, Header[]>();
+    for (const { index, header, other } of this.otherKeys) {
+      const value = plainValue(version.keySchema!, version.keyLayout!, rows, other);
+      recordHeaders!.set(index, [{ name: header, schema: version.keySchema, value }]);
+    }
+    return new TableSourceBatch({
+      ...common,
+      topic: version.topic,
+      keySchema,
+      valueSchema: version.envelope,
+      byteLength: this.byteLength + this.count * 64,
+      sourceTimestampMs: Number(this.newestMs),
+      ...(recordHeaders && { recordHeaders }),
+      wire: {
+        rows,
+        keyLayout,
+        valueLayout: version.valueLayout,
+        ...(this.hasTombstones && { tombstones: this.tombstones }),
+      },
+    });
+  }
+}
+
+export interface BatchCommon {
+  readonly sourcePartition: SourcePartition;
+  readonly headers: readonly Header[];
+}
+
+type Parts = BatchCommon & {
+  readonly topic: string;
+  readonly keySchema: Schema | null;
+  readonly valueSchema: Schema;
+  readonly byteLength: number;
+  readonly sourceTimestampMs: number | null;
+  readonly recordHeaders?: ReadonlyMap<number, readonly Header[]>;
+  readonly wire: WireBatch & { readonly valueLayout: Layout };
+};
+
+/** A batch over rows of bytes. The offset is set on the last batch of a poll. */
+export class TableSourceBatch implements SourceBatch {
+  readonly topic: string;
+  readonly partition = null;
+  readonly keySchema: Schema | null;
+  readonly valueSchema: Schema;
+  readonly count: number;
+  readonly byteLength: number;
+  readonly sourcePartition: SourcePartition;
+  sourceOffset: SourceOffset | null = null;
+  readonly sourceTimestampMs: number | null;
+  readonly headers: readonly Header[];
+  readonly recordHeaders?: ReadonlyMap<number, readonly Header[]>;
+  readonly wire: Parts['wire'];
+
+  constructor(parts: Parts) {
+    this.topic = parts.topic;
+    this.keySchema = parts.keySchema;
+    this.valueSchema = parts.valueSchema;
+    this.count = parts.wire.rows.count;
+    this.byteLength = parts.byteLength;
+    this.sourcePartition = parts.sourcePartition;
+    this.sourceTimestampMs = parts.sourceTimestampMs;
+    this.headers = parts.headers;
+    if (parts.recordHeaders) this.recordHeaders = parts.recordHeaders;
+    this.wire = parts.wire;
+  }
+
+  record(index: number): ConnectRecord {
+    const { rows, keyLayout, valueLayout, tombstones } = this.wire;
+    const isTombstone = tombstones?.[index] === 1;
+    const own = this.recordHeaders?.get(index);
+    return {
+      topic: this.topic,
+      partition: null,
+      keySchema: this.keySchema,
+      key: keyLayout === null || this.keySchema === null ? null : plainValue(this.keySchema, keyLayout, rows, index),
+      valueSchema: isTombstone ? null : this.valueSchema,
+      value: isTombstone ? null : plainValue(this.valueSchema, valueLayout, rows, index),
+      timestamp: null,
+      headers: own ? [...this.headers, ...own] : this.headers,
+    };
+  }
+}

@@ -1,0 +1,298 @@
+/** The one task of a PostgreSQL source: checks, snapshot, stream, heartbeats, and what the server is told after a commit. */
+import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import {
+  type Config,
+  ConnectError,
+  type Header,
+  plainBatch,
+  type SourceBatch,
+  type SourceOffset,
+  type SourcePartition,
+  type SourceTask,
+  type SourceTaskContext,
+} from '../../../runtime/api/index.ts';
+import { STRING, Struct } from '../../../schemas/data/index.ts';
+import { heartbeatKey, heartbeatValue } from '../../../schemas/envelope/debezium.ts';
+import { parseSettings, type SourceSettings } from '../config.ts';
+import { CONNECTOR_NAME } from '../version.ts';
+import { connect, connectionError } from './connection.ts';
+import { formatLsn } from './lsn.ts';
+import { topicName } from './names.ts';
+import { parseOffset, type StoredOffset, toOffset } from './position.ts';
+import { type PreflightReport, preflight, preflightError } from './preflight.ts';
+import { RelationVersions } from './relations.ts';
+import { createPublication, createSlot, dropSlot, setPublicationTables } from './server.ts';
+import { SnapshotPhase } from './snapshotPhase.ts';
+import { ChangeStream } from './stream.ts';
+import type { BatchCommon, TableSourceBatch } from './streamBatch.ts';
+
+export class PostgresSourceTask implements SourceTask {
+  private settings!: SourceSettings;
+  private context!: SourceTaskContext;
+  private common!: BatchCommon;
+  private report!: PreflightReport;
+  private versions!: RelationVersions;
+  private snapshot: SnapshotPhase | null = null;
+  private stream: ChangeStream | null = null;
+  private lastOffset: SourceOffset | null = null;
+  private hasUncommitted = false;
+  private nextHeartbeatMs = 0;
+  private client: pg.Client | null = null;
+
+  async start(config: Config, context: SourceTaskContext): Promise<void> {
+    const { settings, errors, warning } = parseSettings(config);
+    if (settings === null) throw new ConnectError('CONFIG_INVALID', errors.map(e => e.message).join('\n'));
+    this.settings = settings;
+    this.context = context;
+    if (warning !== null) context.logger.warn({}, warning);
+    this.common = { sourcePartition: { server: settings.prefix }, headers: headersOf(settings, context.taskId) };
+    this.versions = new RelationVersions(settings);
+    this.nextHeartbeatMs = Date.now() + settings.heartbeatIntervalMs;
+    const stored = parseOffset(await context.offsets.offset(this.common.sourcePartition));
+    try {
+      await this.prepare(stored);
+    } catch (error) {
+      throw connectionError(error, settings);
+    } finally {
+      await this.client?.end().catch(() => {});
+      this.client = null;
+    }
+  }
+
+  private async prepare(stored: StoredOffset): Promise<void> {
+    const { settings, context } = this;
+    const client = await connect(settings, 'check');
+    this.client = client;
+    const report = await preflight(client, settings, stored);
+    this.report = report;
+    if (report.problems.length > 0) throw preflightError(report.problems);
+    for (const warning of report.warnings) context.logger.warn({}, warning);
+    const { mode } = settings.snapshot;
+    if (mode !== 'initial_only') await this.preparePublication(client);
+
+    const isUnusable = report.slot === null || report.slot.walStatus === 'lost';
+    const isDone = stored.state === 'streaming' && !(mode === 'when_needed' && isUnusable);
+    if (isDone && mode === 'initial_only') {
+      context.logger.info({}, 'the snapshot is complete and snapshot.mode is initial_only: nothing to do');
+      return;
+    }
+    if (isDone && mode !== 'always') {
+      this.openStream(stored.position, null);
+      return;
+    }
+    // A slot made for a snapshot that did not complete, or one the server gave up, serves nobody: a new one takes its place.
+    if (report.slot !== null && (stored.state === 'snapshotting' || isUnusable)) {
+      await dropSlot(client, settings.slot.name);
+      this.report = { ...report, slot: null };
+    }
+    if (mode === 'no_data' && stored.state !== 'streaming') {
+      await this.startWithoutSnapshot();
+      return;
+    }
+    this.snapshot = new SnapshotPhase(
+      {
+        settings,
+        common: this.common,
+        logger: context.logger,
+        signal: context.signal,
+        versions: this.versions,
+        serverVersion: report.serverVersion,
+        tables: report.tables,
+        hasSlot: this.report.slot !== null,
+      },
+      isDone ? stored.position : null,
+    );
+  }
+
+  private async preparePublication(client: pg.Client): Promise<void> {
+    const { settings, report } = this;
+    const { autocreate, name } = settings.publication;
+    if (!report.hasPublication) {
+      if (autocreate !== 'disabled') await createPublication(client, settings, report.tables);
+    } else if (autocreate === 'filtered') {
+      await setPublicationTables(client, name, report.tables);
+    }
+  }
+
+  private async startWithoutSnapshot(): Promise<void> {
+    let start = this.report.slot?.confirmedFlush ?? 0n;
+    if (this.report.slot === null) {
+      const replication = await connect(this.settings, 'slot', { replication: true });
+      try {
+        start = (await createSlot(replication, this.report.serverVersion, this.settings, false)).consistentPoint;
+      } finally {
+        await replication.end();
+      }
+    }
+    this.openStream({ lastCommit: null, lsn: start, changesAtLsn: 0, txId: 0n, tsUs: 0n }, null);
+  }
+
+  private openStream(
+    position: ConstructorParameters<typeof ChangeStream>[1],
+    isTransactionVisible: ((xid: number) => boolean) | null,
+  ): void {
+    const { settings, context } = this;
+    context.logger.info(
+      { slot: settings.slot.name, from: formatLsn(position.lastCommit ?? position.lsn) },
+      'streaming begins',
+    );
+    this.stream = new ChangeStream(
+      {
+        settings,
+        common: this.common,
+        logger: context.logger,
+        signal: context.signal,
+        versions: this.versions,
+        serverVersion: this.report.serverVersion,
+        isTransactionVisible,
+      },
+      position,
+    );
+  }
+
+  async poll(): Promise<readonly SourceBatch[]> {
+    if (this.snapshot !== null) return await this.pollSnapshot(this.snapshot);
+    if (this.stream === null) {
+      await idle(this.settings.pollIntervalMs, this.context.signal);
+      return [];
+    }
+    const batches = await this.stream.next(this.waitMs());
+    if (batches.length > 0) {
+      (batches.at(-1) as TableSourceBatch).sourceOffset = toOffset(this.stream.position);
+    }
+    if (this.settings.heartbeatIntervalMs > 0 && Date.now() >= this.nextHeartbeatMs)
+      batches.push(await this.heartbeat());
+    if (batches.length > 0) {
+      this.lastOffset = batches.at(-1)!.sourceOffset;
+      this.hasUncommitted = true;
+      this.reportLag(batches);
+    } else if (!this.hasUncommitted) {
+      this.stream.confirmIdle();
+    }
+    return batches;
+  }
+
+  private async pollSnapshot(snapshot: SnapshotPhase): Promise<readonly SourceBatch[]> {
+    let batch: SourceBatch | null;
+    try {
+      batch = await snapshot.next();
+    } catch (error) {
+      if (this.context.signal.aborted) return [];
+      throw connectionError(error, this.settings);
+    }
+    if (batch !== null) {
+      this.lastOffset = batch.sourceOffset;
+      this.hasUncommitted = true;
+      return [batch];
+    }
+    await snapshot.close();
+    this.snapshot = null;
+    this.context.metrics.gauge('snapshot_completed', 1);
+    if (this.settings.snapshot.mode !== 'initial_only')
+      this.openStream(snapshot.position, snapshot.isTransactionVisible);
+    return [];
+  }
+
+  private waitMs(): number {
+    const { pollIntervalMs, heartbeatIntervalMs } = this.settings;
+    return heartbeatIntervalMs === 0
+      ? pollIntervalMs
+      : Math.max(0, Math.min(pollIntervalMs, this.nextHeartbeatMs - Date.now()));
+  }
+
+  private async heartbeat(): Promise<SourceBatch> {
+    const { settings, context } = this;
+    this.nextHeartbeatMs = Date.now() + settings.heartbeatIntervalMs;
+    if (settings.heartbeatQuery !== null) {
+      try {
+        this.client ??= await connect(settings, 'heartbeat');
+        await this.client.query(settings.heartbeatQuery);
+      } catch (error) {
+        // The stream itself notices a lost server; a query that fails must not stop it.
+        context.logger.warn({ reason: String(error) }, 'heartbeat.action.query failed');
+        await this.client?.end().catch(() => {});
+        this.client = null;
+      }
+    }
+    return plainBatch({
+      records: [
+        {
+          topic: topicName(settings.heartbeatTopic),
+          partition: null,
+          keySchema: heartbeatKey,
+          key: new Struct(heartbeatKey, [settings.prefix]),
+          valueSchema: heartbeatValue,
+          value: new Struct(heartbeatValue, [BigInt(Date.now())]),
+          timestamp: null,
+          headers: [],
+        },
+      ],
+      sourcePartition: this.common.sourcePartition,
+      sourceOffset: toOffset(this.stream!.position),
+    });
+  }
+
+  private reportLag(batches: readonly SourceBatch[]): void {
+    const newest = Math.max(...batches.map(batch => batch.sourceTimestampMs ?? 0));
+    if (newest > 0) this.context.metrics.gauge('milliseconds_behind_source', Math.max(0, Date.now() - newest));
+  }
+
+  async commit(_partition: SourcePartition, offset: SourceOffset): Promise<void> {
+    const last = this.lastOffset;
+    if (
+      last !== null &&
+      (['lsn', 'lsn_commit', 'lsn_events_processed', 'snapshot_completed'] as const).every(key =>
+        same(last[key], offset[key]),
+      )
+    ) {
+      this.hasUncommitted = false;
+    }
+    const lsn = offset.lsn_commit;
+    if (typeof lsn === 'bigint' || typeof lsn === 'number') this.stream?.confirm(BigInt(lsn));
+  }
+
+  async stop(): Promise<void> {
+    await this.snapshot?.close();
+    await this.stream?.close();
+    await this.client?.end().catch(() => {});
+    if (this.settings?.slot.dropOnStop && this.report) {
+      const client = await connect(this.settings, 'stop');
+      try {
+        await dropSlot(client, this.settings.slot.name);
+      } finally {
+        await client.end();
+      }
+    }
+  }
+}
+
+const same = (a: unknown, b: unknown): boolean => String(a ?? '') === String(b ?? '');
+
+function headersOf(settings: SourceSettings, taskId: number): readonly Header[] {
+  if (!settings.extendedHeaders) return [];
+  const header = (name: string, value: string): Header => ({
+    name: `__debezium.context.${name}`,
+    schema: STRING,
+    value,
+  });
+  return [
+    header('connectorLogicalName', settings.prefix),
+    header('taskId', String(taskId)),
+    header('connectorName', CONNECTOR_NAME),
+    header('runId', randomUUID()),
+  ];
+}
+
+function idle(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise(resolve => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done, { once: true });
+  });
+}

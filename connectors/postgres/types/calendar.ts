@@ -1,0 +1,85 @@
+/** Proleptic Gregorian dates and times of day as numbers and as ISO text, in Java's spelling. Microseconds are bigint. */
+
+const MICROS_PER_DAY = 86_400_000_000n;
+
+/** Days since 1970-01-01 of an astronomical year (0 = 1 BC), month 1-12, day. */
+export function daysFromCivil(year: number, month: number, day: number): number {
+  const y = month <= 2 ? year - 1 : year;
+  const era = Math.floor(y / 400);
+  const yearOfEra = y - era * 400;
+  const dayOfYear = Math.floor((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5) + day - 1;
+  const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear;
+  return era * 146097 + dayOfEra - 719468;
+}
+
+/** ISO date of days since 1970-01-01: `2021-03-04`, `-0043-03-15`, `+10000-01-01`. */
+export function isoDate(days: number): string {
+  const z = days + 719468;
+  const era = Math.floor(z / 146097);
+  const dayOfEra = z - era * 146097;
+  const yearOfEra = Math.floor(
+    (dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36524) - Math.floor(dayOfEra / 146096)) / 365,
+  );
+  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
+  const shifted = Math.floor((5 * dayOfYear + 2) / 153);
+  const day = dayOfYear - Math.floor((153 * shifted + 2) / 5) + 1;
+  const month = shifted + (shifted < 10 ? 3 : -9);
+  const year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0);
+  const digits = String(Math.abs(year)).padStart(4, '0');
+  return `${year < 0 ? '-' : year > 9999 ? '+' : ''}${digits}-${two(month)}-${two(day)}`;
+}
+
+const two = (n: number): string => (n < 10 ? `0${n}` : String(n));
+
+/** `05:06:07` and a fraction: of exactly `digits` digits, or as many as are needed for null. */
+export function isoTime(microsOfDay: number, digits: number | null): string {
+  const seconds = Math.floor(microsOfDay / 1e6);
+  const text = `${two(Math.floor(seconds / 3600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
+  const fraction = String(microsOfDay % 1e6).padStart(6, '0');
+  const shown = digits === null ? fraction.replace(/0+$/, '') : fraction.slice(0, digits);
+  return shown === '' ? text : `${text}.${shown}`;
+}
+
+export function isoTimestamp(micros: bigint, digits: number | null): string {
+  const days = floorDiv(micros, MICROS_PER_DAY);
+  return `${isoDate(Number(days))}T${isoTime(Number(micros - days * MICROS_PER_DAY), digits)}`;
+}
+
+export function floorDiv(value: bigint, divisor: bigint): bigint {
+  const quotient = value / divisor;
+  return value < 0n && quotient * divisor !== value ? quotient - 1n : quotient;
+}
+
+const DATE = /^(\d{4,})-(\d\d)-(\d\d)/;
+const TIME = /(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?/;
+const ZONE = /([+-])(\d\d)(?::(\d\d))?(?::(\d\d))?(?: BC)?$/;
+
+/** Days since 1970-01-01 of a date in ISO DateStyle, ` BC` included. */
+export function parseDate(text: string): number {
+  const m = DATE.exec(text);
+  if (!m) throw new RangeError(`not a date: ${text}`);
+  const year = Number(m[1]);
+  return daysFromCivil(text.endsWith(' BC') ? 1 - year : year, Number(m[2]), Number(m[3]));
+}
+
+/** Microseconds of the day of the first time of day in a text. */
+export function parseTime(text: string): number {
+  const m = TIME.exec(text);
+  if (!m) throw new RangeError(`not a time: ${text}`);
+  return (Number(m[1]) * 3600 + Number(m[2]) * 60 + Number(m[3] ?? 0)) * 1e6 + Number((m[4] ?? '').padEnd(6, '0'));
+}
+
+/** Microseconds since 1970 of a timestamp; a zone in the text is applied. */
+export function parseTimestamp(text: string): bigint {
+  const space = text.indexOf(' ');
+  const micros = BigInt(parseDate(text)) * MICROS_PER_DAY + BigInt(parseTime(text.slice(space + 1)));
+  return micros - BigInt(zoneSeconds(text.slice(space + 1))) * 1_000_000n;
+}
+
+/** Seconds east of UTC that the end of a text names; 0 without a zone. */
+export function zoneSeconds(text: string): number {
+  const m = ZONE.exec(text);
+  if (!m) return 0;
+  const seconds = Number(m[2]) * 3600 + Number(m[3] ?? 0) * 60 + Number(m[4] ?? 0);
+  return m[1] === '-' ? -seconds : seconds;
+}
