@@ -1,0 +1,59 @@
+/** `millrace plugins`: what is installed, and the configuration keys of one plugin. */
+import { ConnectError } from '../../api/index.ts';
+import { loadWorkerConfig } from '../../config/loadWorkerConfig.ts';
+import { pluginList } from '../../herder/pluginList.ts';
+import { PluginRegistry } from '../../worker/pluginRegistry.ts';
+import { readWorkerFile } from '../configFile.ts';
+import { option, parseFlags } from '../flags.ts';
+import { pluginModules } from '../pluginModules.ts';
+
+const help = `usage: millrace plugins [class] [--config worker.properties]
+
+Lists the installed plugins; with a class (full name, simple name or alias) its configuration keys.
+
+options:
+${option('--config <file>', 'Worker file, for its plugin.path.')}
+${option('--set <key=value>', 'Sets any worker key, such as plugin.path; may be repeated.')}`;
+
+export async function plugins(args: readonly string[]): Promise<number> {
+  const { values, positionals, config: fromFlags } = parseFlags(args, [], { config: { type: 'string' } });
+  if (values.help === true) {
+    process.stdout.write(`${help}\n`);
+    return 0;
+  }
+  const file = typeof values.config === 'string' ? await readWorkerFile(values.config) : {};
+  const { config } = loadWorkerConfig({ file, environment: process.env, flags: fromFlags });
+  const registry = await PluginRegistry.load(pluginModules(config['plugin.path']));
+  const [className] = positionals;
+  process.stdout.write(className === undefined ? listText(registry) : keysText(registry, className));
+  return 0;
+}
+
+function listText(registry: PluginRegistry): string {
+  const all = pluginList(registry).sort((a, b) => (`${a.type} ${a.class}` < `${b.type} ${b.class}` ? -1 : 1));
+  return all.map(({ type, class: name, version }) => `${type.padEnd(17)} ${name}  ${version}\n`).join('');
+}
+
+function keysText(registry: PluginRegistry, className: string): string {
+  const plugin =
+    registry.find(className, 'source', 'sink') ??
+    registry.find(className, 'converter', 'header_converter', 'transformation', 'predicate', 'config_provider');
+  if (plugin === undefined) {
+    throw new ConnectError(
+      'PLUGIN_NOT_FOUND',
+      `no plugin answers to ${className}; millrace plugins lists what there is`,
+    );
+  }
+  const keys = Object.entries(plugin.configDef.keys)
+    .filter(([, key]) => !key.internal)
+    .map(([name, key]) => {
+      const preset =
+        key.default === undefined
+          ? ' (required)'
+          : key.default === null || key.default === ''
+            ? ''
+            : ` [${key.default}]`;
+      return option(name, `${key.documentation}${preset}`);
+    });
+  return [`${plugin.className} (${plugin.kind}, ${plugin.version})`, ...keys, ''].join('\n');
+}

@@ -1,0 +1,113 @@
+/** `millrace standalone`: one worker process with its REST API, until SIGTERM or SIGINT. */
+import type { Config } from '../../api/index.ts';
+import { loadWorkerConfig } from '../../config/loadWorkerConfig.ts';
+import type { WorkerConfig } from '../../config/workerConfig.ts';
+import { workerKeys } from '../../config/workerKeys.ts';
+import { StandaloneHerder } from '../../herder/standalone/standaloneHerder.ts';
+import { LogLevels } from '../../metrics/logLevels.ts';
+import { WorkerMetrics } from '../../metrics/workerMetrics.ts';
+import { RestServer } from '../../rest/server.ts';
+import { type ConnectorFile, readConnectorFile, readWorkerFile } from '../configFile.ts';
+import { option, parseFlags, type WorkerFlag, workerFlagsHelp } from '../flags.ts';
+import { createLogger } from '../logger.ts';
+import { pluginModules } from '../pluginModules.ts';
+
+const flags: readonly WorkerFlag[] = [
+  'bootstrap-servers',
+  'schema-registry',
+  'data-dir',
+  'listen',
+  'group-id',
+  'log-level',
+];
+/** Beyond the tasks' own time, for statuses and connections. */
+const closingMs = 5_000;
+
+export async function standalone(args: readonly string[]): Promise<number> {
+  const { values, positionals, config: fromFlags } = parseFlags(args, flags);
+  if (values.help === true) {
+    process.stdout.write(`${help()}\n`);
+    return 0;
+  }
+  const { workerFile, connectorFiles } = await readFiles(positionals);
+  const { config, ignored } = loadWorkerConfig({ file: workerFile, environment: process.env, flags: fromFlags });
+  const levels = new LogLevels(LogLevels.parse(config['log.level'])!);
+  const logger = createLogger(levels);
+  if (ignored.length > 0) {
+    logger.warn({ keys: ignored }, `these configuration keys mean nothing here: ${ignored.join(', ')}`);
+  }
+  process.on('unhandledRejection', error => logger.error({ err: error }, 'unexpected error; the worker goes on'));
+  const metrics = new WorkerMetrics();
+  const signal = endSignal();
+  const rest = await RestServer.start({ config, metrics, levels, logger });
+  const herder = await StandaloneHerder.start({
+    config,
+    pluginModules: pluginModules(config['plugin.path']),
+    workerId: workerId(config, rest),
+    metrics,
+    logger,
+  });
+  rest.ready(herder);
+  logger.info({ url: rest.url, broker: brokerText(config) }, `worker is ready: ${rest.url}`);
+  for (const { name, config: connector } of connectorFiles) await herder.putConfig(name, connector);
+  logger.info({ signal: await signal }, 'worker stops');
+  const deadline = setTimeout(() => {
+    logger.error({}, 'worker did not stop in time and is ended');
+    process.exit(1);
+  }, config['task.shutdown.graceful.timeout.ms'] + closingMs);
+  deadline.unref();
+  await rest.close();
+  await herder.close();
+  logger.info({}, 'worker has stopped');
+  return 0;
+}
+
+/** The first file is the worker's, unless it is a connector's. */
+async function readFiles(paths: readonly string[]): Promise<{ workerFile: Config; connectorFiles: ConnectorFile[] }> {
+  const [first, ...others] = paths;
+  if (first === undefined) return { workerFile: {}, connectorFiles: [] };
+  const content = await readWorkerFile(first);
+  const isConnector = content['connector.class'] !== undefined || content['config.connector.class'] !== undefined;
+  const connectorPaths = isConnector ? paths : others;
+  const connectorFiles = await Promise.all(connectorPaths.map(readConnectorFile));
+  return { workerFile: isConnector ? {} : content, connectorFiles };
+}
+
+/** The first signal asks for a graceful stop, the second ends the process. */
+function endSignal(): Promise<string> {
+  return new Promise(resolve => {
+    for (const name of ['SIGTERM', 'SIGINT'] as const) {
+      process.once(name, () => {
+        resolve(name);
+        process.once(name, () => process.exit(130));
+      });
+    }
+  });
+}
+
+function workerId(config: WorkerConfig, rest: RestServer): string {
+  const host = config['rest.advertised.host.name'] ?? new URL(rest.url).hostname;
+  return `${host}:${config['rest.advertised.port'] ?? rest.port}`;
+}
+
+function brokerText({ broker }: WorkerConfig): string {
+  return broker.kind === 'embedded' ? `embedded in ${broker.dataDir}` : broker.settings['bootstrap.servers']!;
+}
+
+function help(): string {
+  const keys = Object.entries(workerKeys).map(([name, key]) => {
+    const preset = key.default === null || key.default === '' ? '' : ` [${key.default}]`;
+    return option(name, `${key.documentation}${preset}`);
+  });
+  return `usage: millrace standalone [options] [worker.properties] [connector files…]
+
+Runs one worker with its REST API. Without arguments it brings its own broker and schema registry, in a folder.
+Files may be .properties, .json or .yaml. Connector files hold a connector's keys with its name, or the form of POST /connectors.
+Precedence: flags, environment (CONNECT_GROUP_ID for group.id; _ = . __ = _ ___ = -), file, defaults.
+
+options:
+${workerFlagsHelp(flags)}
+
+worker keys:
+${keys.join('\n')}`;
+}

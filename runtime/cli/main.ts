@@ -1,0 +1,58 @@
+#!/usr/bin/env node
+/** The command `millrace`. Loads only what a command needs; every error is one line with its code, and exit code 1 (2 for a wrong command line). */
+import { ConnectError } from '../../schemas/errors.ts';
+
+const usage = `usage: millrace <command> [options]
+
+Connector workers for change data: Kafka Connect's REST API and configuration in one Node.js process.
+
+commands:
+  standalone [worker.properties] [connector files…]   runs a worker
+  topics list                                         lists topics
+  topics tail <topic>                                 shows records of a topic
+  plugins [class]                                     lists plugins, or the keys of one
+
+  --help, -h                                          help; also after a command
+  --version                                           version`;
+
+async function main(args: readonly string[]): Promise<number> {
+  const [command, ...rest] = args;
+  switch (command) {
+    case 'standalone':
+      return (await import('./commands/standalone.ts')).standalone(rest);
+    case 'topics':
+      return (await import('./commands/topics.ts')).topics(rest);
+    case 'plugins':
+      return (await import('./commands/plugins.ts')).plugins(rest);
+    case '--version':
+    case '-v': {
+      const { version } = await import('../config/version.ts');
+      process.stdout.write(`${version}\n`);
+      return 0;
+    }
+    case 'help':
+    case '--help':
+    case '-h':
+      process.stdout.write(`${usage}\n`);
+      return 0;
+    default: {
+      const problem = command === undefined ? 'a command is missing' : `unknown command ${command}`;
+      throw new ConnectError('CLI_USAGE', `${problem}; see millrace --help`);
+    }
+  }
+}
+
+function fail(error: unknown): never {
+  if (error instanceof ConnectError) {
+    process.stderr.write(`millrace: ${error.describe()}\n`);
+    process.exit(error.code === 'CLI_USAGE' ? 2 : 1);
+  }
+  process.stderr.write(`millrace: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  process.exit(1);
+}
+
+try {
+  process.exit(await main(process.argv.slice(2)));
+} catch (error) {
+  fail(error);
+}

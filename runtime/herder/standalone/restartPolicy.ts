@@ -1,0 +1,45 @@
+/**
+ * When a failed connector or task is restarted by itself. Errors that are retriable, or that nobody has given a code, may heal; an error that has a code and is
+ * not retriable (an invalid configuration, a poison record) needs the user and fails at once.
+ */
+import type { FailureReport } from '../../worker/types.ts';
+
+export interface RestartSettings {
+  /** 0 = never, -1 = without end. */
+  readonly max: number;
+  readonly initialDelayMs: number;
+  readonly maxDelayMs: number;
+}
+
+const codesOfUnknownErrors: readonly string[] = ['TASK_FAILED', 'CONNECTOR_FAILED'];
+
+export function mayHeal(failure: FailureReport): boolean {
+  if (failure.retriable) return true;
+  const code = /^\[(\w+)\]/.exec(failure.trace)?.[1];
+  return code === undefined || codesOfUnknownErrors.includes(code);
+}
+
+/** Counts the failures in a row of one connector or task. */
+export class RestartBudget {
+  #failures = 0;
+  #runningSinceMs: number | null = null;
+
+  running(nowMs: number): void {
+    this.#runningSinceMs ??= nowMs;
+  }
+
+  reset(): void {
+    this.#failures = 0;
+    this.#runningSinceMs = null;
+  }
+
+  /** How long to wait before the next restart; null = no more. A run longer than the longest delay starts the count anew. */
+  afterFailure(settings: RestartSettings, nowMs: number): number | null {
+    if (this.#runningSinceMs !== null && nowMs - this.#runningSinceMs > settings.maxDelayMs) this.#failures = 0;
+    this.#runningSinceMs = null;
+    if (settings.max >= 0 && this.#failures >= settings.max) return null;
+    const delay = Math.min(settings.initialDelayMs * 2 ** this.#failures, settings.maxDelayMs);
+    this.#failures++;
+    return delay;
+  }
+}
