@@ -52,12 +52,7 @@ export function fetchPartition(
 /** Where the batch starts that holds the offset; the offset itself if it lies between batches, as after compaction. */
 function firstBatchOffset(store: Store, { topicId, partition, offset }: FetchRequest): number {
   const at = logKey(topicId, partition, offset);
-  for (const { key, value } of store.log.getRange({
-    start: at,
-    end: logKey(topicId, partition, 0),
-    reverse: true,
-    limit: 1,
-  })) {
+  for (const { key, value } of store.log.getRange({ start: at, reverse: true, limit: 1 })) {
     if (key.compare(at, 0, 8, 0, 8) !== 0) return offset;
     return readStoredHeader(value).lastOffset >= offset ? offsetOfKey(key) : offset;
   }
