@@ -1,0 +1,14 @@
+import type { Servers } from '../servers.ts';
+import { TABLE } from '../tables.ts';
+
+/** A sink that upserts the topic's rows into the table. */
+export const sinkConfig = (servers: Servers, database: string, topic: string): Record<string, string> => ({
+  'connector.class': 'millrace.PostgresSink',
+  'tasks.max': '1',
+  topics: topic,
+  'connection.url': servers.postgres.url(database),
+  'table.name.format': TABLE,
+  'insert.mode': 'upsert',
+  'pk.mode': 'record_key',
+  'delete.enabled': 'true',
+});
