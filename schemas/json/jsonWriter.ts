@@ -164,10 +164,10 @@ function doubleText(value: number): string {
   return Number.isInteger(value) && !text.includes('e') ? `${text}.0` : text;
 }
 
-/** The shortest text that is this value in single precision. */
+/** The shortest text that is this value in single precision; as Java, of those with two digits the nearest one where fewer would do. */
 function floatText(value: number): string {
-  if (!Number.isFinite(value) || Number.isInteger(value)) return doubleText(value);
-  for (let digits = 6; digits < 9; digits++) {
+  if (!Number.isFinite(value) || (Number.isInteger(value) && Math.abs(value) < 2 ** 24)) return doubleText(value);
+  for (let digits = 2; digits < 9; digits++) {
     const short = Number(value.toPrecision(digits));
     if (Math.fround(short) === Math.fround(value)) return doubleText(short);
   }
