@@ -126,6 +126,7 @@ export class SinkDelivery {
 
   async assigned(partitions: readonly TopicPartition[]): Promise<void> {
     await this.#exclusive(async () => {
+      if (partitions.length === 0) return;
       const states = partitions.map(partition => this.#assigned.add(partition));
       this.#options.meter.set('partition_count', this.#assigned.size);
       this.#applyPauses();
