@@ -138,7 +138,7 @@ function avroConverter(isKey: boolean): AvroConverter {
         subjectName: topic => `${topic}-${isKey ? 'key' : 'value'}`,
         autoRegisterSchemas: true,
         useLatestVersion: false,
-        replaceNullWithDefault: true,
+        replaceNullWithDefault: false,
         scrubInvalidNames: true,
       },
       registry,

@@ -152,6 +152,13 @@ export const writeInt8: FieldWriter = (value, out) => {
   }
 };
 
+/** NaN and the infinities as text, PostgreSQL's names and those of Debezium's string mode. */
+export function specialNumber(text: string): number | null {
+  if (/^nan$/i.test(text)) return Number.NaN;
+  if (/^(\+?inf(inity)?|positive_infinity)$/i.test(text)) return Number.POSITIVE_INFINITY;
+  return /^(-inf(inity)?|negative_infinity)$/i.test(text) ? Number.NEGATIVE_INFINITY : null;
+}
+
 function toFloat(value: unknown): number {
   if (typeof value === 'number') return value;
   if (typeof value === 'bigint' || typeof value === 'boolean') return Number(value);
@@ -159,9 +166,8 @@ function toFloat(value: unknown): number {
   if (typeof value === 'string') {
     const text = value.trim();
     if (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) return Number(text);
-    if (/^nan$/i.test(text)) return Number.NaN;
-    const infinity = /^([+-]?)inf(inity)?$/i.exec(text);
-    if (infinity) return infinity[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+    const special = specialNumber(text);
+    if (special !== null) return special;
   }
   throw new RangeError('it is not a number');
 }

@@ -1,7 +1,7 @@
 /** numeric in binary form: base-10000 digits, exact. A value with more digits after the point than the column has does not fit: it is never rounded. */
 import { Decimal } from '../../../schemas/data/index.ts';
 import type { OutputBuffer } from '../../../schemas/outputBuffer.ts';
-import { type FieldWriter, writeInt16 } from './fieldWriter.ts';
+import { type FieldWriter, specialNumber, writeInt16 } from './fieldWriter.ts';
 
 const SIGN_NEGATIVE = 0x4000;
 const SIGN_NAN = 0xc000;
@@ -94,9 +94,8 @@ export function anyDecimal(value: unknown): Decimal | number {
       return new Decimal(value ? 1n : 0n, 0);
     case 'string': {
       const text = value.trim();
-      if (/^nan$/i.test(text)) return Number.NaN;
-      if (/^[+-]?inf(inity)?$/i.test(text))
-        return text.startsWith('-') ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+      const special = specialNumber(text);
+      if (special !== null) return special;
       if (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,5})?$/i.test(text)) return Decimal.parse(text);
     }
   }

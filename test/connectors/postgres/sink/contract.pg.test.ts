@@ -1,0 +1,30 @@
+import { after, before, describe } from 'node:test';
+import { sinkPlugin } from '../../../../connectors/postgres/sink/index.ts';
+import { sinkContract } from '../../../contract/sinkContract.ts';
+import { openPgTarget, type PgTarget, servers } from './pgTarget.ts';
+
+for (const [name, server] of servers) {
+  describe(name, () => {
+    let target: PgTarget;
+    before(async () => {
+      target = await openPgTarget(server);
+    });
+    after(() => target[Symbol.asyncDispose]());
+    sinkContract('PostgreSQL sink', () => ({
+      createTask: () => sinkPlugin.createTask(),
+      connection: target.connection,
+      createItemTable: async () => {
+        const table = target.uniqueName();
+        await target.client.query(
+          `create table ${table} (id bigint primary key, name varchar(20), qty int not null default 7, code text unique)`,
+        );
+        return table;
+      },
+      items: async table => {
+        const { rows } = await target.client.query(`select id, name, qty, code from ${table} order by id`);
+        return rows.map(r => ({ ...r, id: BigInt(r.id) }));
+      },
+      rows: async table => (await target.client.query(`select * from ${table} order by id`)).rows,
+    }));
+  });
+}
