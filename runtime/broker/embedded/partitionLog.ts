@@ -4,6 +4,7 @@
  */
 
 import {
+  decodeAborted,
   encodeAborted,
   encodePartitionState,
   logKey,
@@ -21,6 +22,9 @@ export interface LogContext {
   /** Partitions whose state has to be written before the commit. */
   readonly changed: Set<PartitionLog>;
 }
+
+/** Compaction passes remembered for one `delete.retention.ms`: tombstones stay at most this fraction of it longer. */
+const passesPerRetention = 50;
 
 export class PartitionLog {
   readonly topic: string;
@@ -90,23 +94,50 @@ export class PartitionLog {
 
   /** Batches whose first offset is in [from, to), in order. */
   *batches(from: number, to: number): Generator<{ baseOffset: number; batch: Buffer }> {
-    const { log } = this.#context.store;
-    const start = logKey(this.topicId, this.partition, from);
-    const end = logKey(this.topicId, this.partition, to);
-    for (const { key, value } of log.getRange({ start, end })) yield { baseOffset: offsetOfKey(key), batch: value };
+    const range = this.#range(from, to);
+    for (const { key, value } of this.#context.store.log.getRange(range))
+      yield { baseOffset: offsetOfKey(key), batch: value };
   }
 
-  /** Takes a batch out; with `replacement`, puts that in its place. */
-  replace(baseOffset: number, batch: Buffer, replacement: Buffer | null): void {
-    const { store } = this.#context;
-    const key = logKey(this.topicId, this.partition, baseOffset);
-    if (replacement === null) store.log.removeSync(key);
-    else store.log.putSync(key, replacement);
-    this.#change({ bytes: this.#state.bytes - batch.length + (replacement?.length ?? 0) });
+  /** First offset of the newest batch. */
+  lastBatchOffset(): number | null {
+    const { log } = this.#context.store;
+    const start = logKey(this.topicId, this.partition, this.#state.next);
+    for (const key of log.getKeys({ start, reverse: true, limit: 1 }))
+      return key.compare(start, 0, 8, 0, 8) === 0 ? offsetOfKey(key) : null;
+    return null;
+  }
+
+  /** Takes a batch of `bytes` out. */
+  remove(baseOffset: number, bytes: number): void {
+    this.#context.store.log.removeSync(logKey(this.topicId, this.partition, baseOffset));
+    this.#shrink(baseOffset, bytes);
+  }
+
+  /** Puts another batch with the same offsets in the place of one of `bytes`. */
+  replace(baseOffset: number, bytes: number, replacement: Buffer): void {
+    this.#context.store.log.putSync(logKey(this.topicId, this.partition, baseOffset), replacement);
+    this.#shrink(baseOffset, bytes - replacement.length);
+  }
+
+  /** Whether a transactional batch is part of an aborted transaction. */
+  isAborted(producerId: bigint, baseOffset: number, transactional: boolean): boolean {
+    if (!transactional) return false;
+    // The first marker of the producer behind the batch decides.
+    for (const { value } of this.#context.store.aborted.getRange(this.#range(baseOffset, this.#state.next))) {
+      const aborted = decodeAborted(value);
+      if (aborted.producerId === producerId) return aborted.firstOffset <= baseOffset;
+    }
+    return false;
   }
 
   removeAborted(markerOffset: number): void {
     this.#context.store.aborted.removeSync(logKey(this.topicId, this.partition, markerOffset));
+  }
+
+  removeAbortedBelow(offset: number): void {
+    const { aborted } = this.#context.store;
+    for (const key of [...aborted.getKeys(this.#range(0, offset))]) aborted.removeSync(key);
   }
 
   /** The log now begins at `offset`; batches below are gone already. */
@@ -114,8 +145,20 @@ export class PartitionLog {
     this.#change({ earliest: offset });
   }
 
-  setCleaned(cleanedTo: number): void {
-    this.#change({ cleanedTo, cleanedBytes: this.#state.bytes });
+  /** A compaction pass ended that left `cleanedBytes` below `cleanedTo`. Remembers when, for the tombstones below. */
+  setCleaned(cleanedTo: number, cleanedBytes: number, now: number, deleteRetentionMs: number): void {
+    let passes = this.#passes();
+    const last = passes.at(-1);
+    if (last === undefined || now - last.at >= deleteRetentionMs / passesPerRetention)
+      passes = [...passes, { cleanedTo, at: now }];
+    const outdated = passes.findLastIndex(pass => pass.at <= now - deleteRetentionMs);
+    this.#context.store.meta.putSync(['cleaned', this.topicId, this.partition], passes.slice(Math.max(0, outdated)));
+    this.#change({ cleanedTo, cleanedBytes });
+  }
+
+  /** Everything below was seen by a pass at or before `time`. */
+  cleanedBefore(time: number): number {
+    return Math.max(0, ...this.#passes().map(pass => (pass.at <= time ? pass.cleanedTo : 0)));
   }
 
   writeState(): void {
@@ -124,6 +167,23 @@ export class PartitionLog {
       partitionKey(this.topicId, this.partition),
       encodePartitionState(this.#state),
     );
+  }
+
+  #shrink(baseOffset: number, byBytes: number): void {
+    const { bytes, cleanedTo, cleanedBytes } = this.#state;
+    this.#change({
+      bytes: bytes - byBytes,
+      cleanedBytes: baseOffset < cleanedTo ? cleanedBytes - byBytes : cleanedBytes,
+    });
+  }
+
+  #passes(): readonly { readonly cleanedTo: number; readonly at: number }[] {
+    const passes = this.#context.store.meta.get(['cleaned', this.topicId, this.partition]);
+    return (passes ?? []) as { cleanedTo: number; at: number }[];
+  }
+
+  #range(from: number, to: number): { start: Buffer; end: Buffer } {
+    return { start: logKey(this.topicId, this.partition, from), end: logKey(this.topicId, this.partition, to) };
   }
 
   #change(change: Partial<PartitionState>, open: ReadonlyMap<bigint, number> = this.#open): void {

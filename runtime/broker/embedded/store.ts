@@ -93,7 +93,7 @@ export interface PartitionState {
   readonly bytes: number;
   /** Compaction has seen everything below. */
   readonly cleanedTo: number;
-  /** Stored bytes when compaction ended. */
+  /** Stored bytes of what is below `cleanedTo`. */
   readonly cleanedBytes: number;
 }
 
