@@ -1,0 +1,39 @@
+/** Plays the REST conformance kit against a worker and tells which steps differ from what Kafka Connect answers. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+
+const kit = join(import.meta.dirname, '../conformance/rest/conform.mjs');
+
+/** What the kit asks of a worker, beside its broker. */
+export const kitWorkerArgs: readonly string[] = [
+  'key.converter=org.apache.kafka.connect.json.JsonConverter',
+  'value.converter=org.apache.kafka.connect.json.JsonConverter',
+  'offset.flush.interval.ms=1000',
+  'errors.restart.max=0',
+].flatMap(setting => ['--set', setting]);
+
+export interface KitResult {
+  readonly passed: number;
+  /** `scenario > step`, with the kit's lines on what differs. */
+  readonly failed: ReadonlyMap<string, string>;
+}
+
+export async function runRestKit(url: string): Promise<KitResult> {
+  const child = spawn(process.execPath, [kit, 'check', '--url', url], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  await once(child, 'close');
+  const total = /^(\d+) passed, (\d+) failed$/m.exec(output);
+  if (total === null) throw new Error(`the kit did not finish:\n${output}`);
+  const failed = new Map(
+    output
+      .split(/^FAIL /m)
+      .slice(1)
+      .map(block => [/^(.*?)(?: {3}\[.*)?$/m.exec(block)![1]!, block] as const),
+  );
+  if (failed.size !== Number(total[2])) throw new Error(`the kit's failures cannot be read:\n${output}`);
+  return { passed: Number(total[1]), failed };
+}
