@@ -139,6 +139,8 @@ const keys = {
   'table.exclude.list': list('Regular expressions of tables (schema.table) to leave out.'),
   'column.include.list': list('Regular expressions of columns (schema.table.column) to publish.'),
   'column.exclude.list': list('Regular expressions of columns (schema.table.column) to leave out.'),
+  'message.prefix.include.list': list('Regular expressions of prefixes of logical messages to publish.'),
+  'message.prefix.exclude.list': list('Regular expressions of prefixes of logical messages to leave out.'),
   'message.key.columns': list('Key columns by table: schema.table:column,column;…'),
   'snapshot.mode': choice(
     ['initial', 'always', 'initial_only', 'no_data', 'never', 'schema_only', 'when_needed'],
@@ -242,6 +244,7 @@ export interface SourceSettings {
   readonly tables: TextFilter;
   readonly columns: TextFilter;
   readonly keyColumns: KeyColumns;
+  readonly messagePrefixes: (prefix: string) => boolean;
   readonly snapshot: {
     readonly mode: 'initial' | 'always' | 'initial_only' | 'no_data' | 'when_needed';
     readonly fetchSize: number;
@@ -300,7 +303,6 @@ const REFUSED: readonly (readonly [RegExp, (value: string) => boolean])[] = [
     /^signal\.data\.collection$|^read\.only$|^replica\.identity\.autoset\.values$/,
     value => value !== '' && value !== 'false',
   ],
-  [/^message\.prefix\.(include|exclude)\.list$/, () => true],
   [/^topic\.naming\.strategy$/, value => !/SchemaTopicNamingStrategy$/.test(value)],
   [/^xmin\.fetch\.interval\.ms$/, value => value !== '0'],
 ];
@@ -333,7 +335,7 @@ function crossChecks(config: Config, values: Values): ConfigError[] {
       ),
     );
   }
-  for (const what of ['schema', 'table', 'column'] as const) {
+  for (const what of ['schema', 'table', 'column', 'message.prefix'] as const) {
     if (values[`${what}.include.list`] && values[`${what}.exclude.list`]) {
       errors.push(
         invalid(
@@ -410,6 +412,7 @@ function settingsOf(config: Config, v: Values): SourceSettings {
     },
     tables: (table, schema) => schemas(schema) && tables(table),
     columns: parseColumnFilter(v['column.include.list'], v['column.exclude.list']),
+    messagePrefixes: parseFilter(v['message.prefix.include.list'], v['message.prefix.exclude.list']),
     keyColumns: parseKeyColumns(v['message.key.columns'] ?? ''),
     snapshot: {
       mode: snapshotMode === 'never' || snapshotMode === 'schema_only' ? 'no_data' : oneOf(snapshotMode),

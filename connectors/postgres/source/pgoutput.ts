@@ -9,6 +9,7 @@
 import { ConnectError, type ErrorCode, type SourceBatch } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
 import { OPERATION, processingTime } from './envelope.ts';
+import { LogicalMessages } from './logicalMessages.ts';
 import { formatLsn } from './lsn.ts';
 import type { StreamPosition } from './position.ts';
 import { serverError } from './rawStream.ts';
@@ -41,6 +42,7 @@ export class PgOutputDecoder {
   private readonly open = new Map<number, StreamBatch>();
   private batches: StreamBatch[] = [];
   private readonly transactions: TransactionEvents | null;
+  private readonly messages: LogicalMessages;
   private readonly skipInsert: boolean;
   private readonly skipUpdate: boolean;
   private readonly skipDelete: boolean;
@@ -56,6 +58,9 @@ export class PgOutputDecoder {
   private origin: string | null = null;
   private originLsn: bigint | null = null;
   private lastCommit: bigint | null;
+  /** End of the last transaction with events: what `sequence` speaks of. */
+  private lastEventCommit: bigint | null;
+  private hasEvents = false;
   private txId: bigint;
   private tsUs: bigint;
   private lsnHigh: number;
@@ -80,13 +85,15 @@ export class PgOutputDecoder {
   ) {
     this.settings = settings;
     this.common = common;
-    this.transactions = settings.transactionMetadata ? new TransactionEvents(settings, common) : null;
+    this.transactions = settings.transactionMetadata ? new TransactionEvents(settings, common.sourcePartition) : null;
+    this.messages = new LogicalMessages(settings, common.sourcePartition);
     this.skipInsert = settings.skippedOperations.has('c');
     this.skipUpdate = settings.skippedOperations.has('u');
     this.skipDelete = settings.skippedOperations.has('d');
     this.skipTruncate = settings.skippedOperations.has('t');
     this.isTransactionVisible = isTransactionVisible;
     this.lastCommit = position.lastCommit;
+    this.lastEventCommit = position.lastCommit;
     this.txId = position.txId;
     this.tsUs = position.tsUs;
     this.lsnHigh = Number(BigInt.asIntN(32, position.lsn >> 32n));
@@ -155,6 +162,7 @@ export class PgOutputDecoder {
     const batches: SourceBatch[] = this.batches
       .filter(batch => batch.count > 0)
       .map(batch => batch.finish(all, now, this.common));
+    batches.push(...this.messages.take());
     if (this.transactions !== null) batches.push(...this.transactions.take());
     this.batches = [];
     this.open.clear();
@@ -194,15 +202,18 @@ export class PgOutputDecoder {
         this.relation = readRelation(bytes, view, p);
         return;
       case 0x54: // T
-        if (!this.isNew(lsnHigh, lsnLow) || this.skipTruncate) return;
-        this.truncate(view, p);
+        if (!this.isNew(lsnHigh, lsnLow)) return;
+        this.hasEvents = true;
+        if (!this.skipTruncate) this.truncate(view, p);
         return;
       case 0x4f: // O
         this.originLsn = view.getBigInt64(p + 1);
         this.setOrigin(bytes.toString('utf8', p + 9, bytes.indexOf(0, p + 9)));
         return;
-      case 0x59: // Y
       case 0x4d: // M
+        this.logicalMessage(bytes, view, p, lsnHigh, lsnLow);
+        return;
+      case 0x59: // Y
         return;
       default:
         throw new ConnectError(
@@ -217,7 +228,7 @@ export class PgOutputDecoder {
     const tsUs = view.getBigInt64(p + 9) + MICROS_TO_2000;
     const xid = view.getUint32(p + 17);
     const tsMs = tsUs / 1000n;
-    this.longs = { tsMs, tsUs, tsNs: tsUs * 1000n, txId: BigInt(xid), lastCommit: this.lastCommit };
+    this.longs = { tsMs, tsUs, tsNs: tsUs * 1000n, txId: BigInt(xid), lastCommit: this.lastEventCommit };
     this.isSkipped = this.isTransactionVisible?.(xid) ?? false;
     // Commit order is fixed, so that the transaction published in part comes first; another one means that it has no more to publish.
     if (this.longs.txId !== this.txId) this.resume = null;
@@ -232,6 +243,8 @@ export class PgOutputDecoder {
     const endLsn = view.getBigUint64(p + 10);
     if (!this.isSkipped) this.transactions?.end(view.getUint32(p + 2), view.getUint32(p + 6));
     this.lastCommit = endLsn;
+    if (this.hasEvents) this.lastEventCommit = endLsn;
+    this.hasEvents = false;
     this.lsnHigh = view.getInt32(p + 10);
     this.lsnLow = view.getInt32(p + 14);
     this.changesAtLsn = 0;
@@ -358,6 +371,23 @@ export class PgOutputDecoder {
     }
   }
 
+  /** One outside a transaction is there at once, whatever else is not committed yet, and comes between transactions. */
+  private logicalMessage(bytes: Buffer, view: DataView, p: number, lsnHigh: number, lsnLow: number): void {
+    const isTransactional = (bytes[p + 1]! & 1) === 1;
+    if (isTransactional && !this.isNew(lsnHigh, lsnLow)) return;
+    const prefixEnd = bytes.indexOf(0, p + 10);
+    const prefix = bytes.toString('utf8', p + 10, prefixEnd);
+    if (!this.messages.isWanted(prefix)) return;
+    const lsn = view.getBigUint64(p + 2);
+    if (isTransactional) this.hasEvents = true;
+    else this.lastEventCommit = lsn;
+    const start = prefixEnd + 5;
+    const content = Buffer.from(bytes.subarray(start, start + view.getInt32(prefixEnd + 1)));
+    const { txId = null, tsUs = processingTime()[1] } = isTransactional ? this.longs! : {};
+    this.messages.add({ prefix, content, lsn, txId, tsUs, lastCommit: this.lastEventCommit });
+    this.eventCount++;
+  }
+
   private record(
     batch: StreamBatch,
     op: number,
@@ -372,6 +402,7 @@ export class PgOutputDecoder {
     batch.byteLength += byteLength;
     batch.newestMs = longs.tsMs;
     this.eventCount++;
+    this.hasEvents = true;
     this.transactions?.count(batch, index);
     return index;
   }

@@ -15,11 +15,13 @@ export class ReplicationSession {
   flushed = 0n;
   written = 0n;
 
-  constructor(client: pg.Client, settings: SourceSettings, start: bigint, isBinary: boolean) {
+  /** `isModern`: PostgreSQL 14 or newer, which knows binary and messages. */
+  constructor(client: pg.Client, settings: SourceSettings, start: bigint, isBinary: boolean, isModern: boolean) {
     this.stream = RawStream.take(client, settings.maxQueueBytes);
     const options = [
       "proto_version '1'",
       `publication_names ${publicationOption(settings.publication.name)}`,
+      ...(isModern ? ["messages 'true'"] : []),
       ...(isBinary ? ["binary 'true'"] : []),
     ];
     this.stream.query(

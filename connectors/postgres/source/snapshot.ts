@@ -10,7 +10,7 @@ import type { SourceSettings } from '../config.ts';
 import { fullName, type TableName } from './catalog.ts';
 import { quoteName, sqlState } from './connection.ts';
 import { type CopiedRows, copyRows } from './copyRows.ts';
-import { processingTime } from './envelope.ts';
+import { CHOICE, processingTime } from './envelope.ts';
 import { parseLsn } from './lsn.ts';
 import { snapshotOffset } from './position.ts';
 import type { RelationVersions } from './relations.ts';
@@ -80,7 +80,6 @@ export async function* snapshotBatches(
   for (const [index, table] of chosen.entries()) {
     const version = await versions.resolveForSnapshot(client, table.oid);
     if (version === null) continue;
-    const place = { isFirst: index === 0, isLast: index === chosen.length - 1 };
     let isStart = true;
     try {
       for await (const rows of copyRows(
@@ -90,7 +89,7 @@ export async function* snapshotBatches(
         signal,
       )) {
         if (held !== null) yield held;
-        held = rowBatch(version, rows, markers(rows, isStart, place), point, common);
+        held = rowBatch(version, rows, markers(rows, isStart, index === 0), point, common);
         isStart = false;
       }
     } catch (error) {
@@ -106,6 +105,8 @@ export async function* snapshotBatches(
     }
   }
   if (held !== null) {
+    // The last tables may have been empty: the last row of all ends the snapshot.
+    held.wire.rows.choices[CHOICE.snapshot]![held.count - 1] = MARKER.last;
     held.sourceOffset = snapshotOffset(point.lsn, point.txId, point.tsUs, true);
     yield held;
   }
@@ -126,17 +127,12 @@ function select(table: TableName, version: TableVersion, settings: SourceSetting
   return `SELECT ${columns} FROM ${only}${quoteName(table.schema)}.${quoteName(table.name)}`;
 }
 
-function markers(
-  rows: CopiedRows,
-  isStart: boolean,
-  place: { readonly isFirst: boolean; readonly isLast: boolean },
-): Uint8Array {
+function markers(rows: CopiedRows, isStart: boolean, isFirstTable: boolean): Uint8Array {
   const out = new Uint8Array(rows.count);
-  if (isStart) out[0] = place.isFirst ? MARKER.first : MARKER.firstInCollection;
+  if (isStart) out[0] = isFirstTable ? MARKER.first : MARKER.firstInCollection;
   if (rows.isLast) {
     const last = rows.count - 1;
-    if (place.isLast) out[last] = MARKER.last;
-    else if (out[last] !== MARKER.first) out[last] = MARKER.lastInCollection;
+    if (out[last] !== MARKER.first) out[last] = MARKER.lastInCollection;
   }
   return out;
 }

@@ -15,6 +15,7 @@ import { readSlot } from './server.ts';
 import type { BatchCommon } from './streamBatch.ts';
 import { NeedsTextForm } from './tableVersion.ts';
 
+const BINARY_SINCE = 140000;
 const FIRST_RETRY_MS = 200;
 const EMPTY = Buffer.alloc(0);
 
@@ -46,7 +47,7 @@ export class ChangeStream {
 
   constructor(options: StreamOptions, position: StreamPosition) {
     this.options = options;
-    this.isBinary = options.serverVersion >= 140000;
+    this.isBinary = options.serverVersion >= BINARY_SINCE;
     this.decoder = this.newDecoder(position);
   }
 
@@ -132,8 +133,9 @@ export class ChangeStream {
     this.bytes = EMPTY;
     this.at = 0;
     this.isFull = false;
+    const isModern = this.options.serverVersion >= BINARY_SINCE;
     const client = await connect(settings, 'stream', { replication: true });
-    const session = new ReplicationSession(client, settings, position.lastCommit ?? 0n, this.isBinary);
+    const session = new ReplicationSession(client, settings, position.lastCommit ?? 0n, this.isBinary, isModern);
     session.flushed = this.confirmed;
     return session;
   }

@@ -1,14 +1,14 @@
 /** provide.transaction.metadata: the order of changes in their transaction, and the BEGIN and END records of the transaction topic. */
-import { type ConnectRecord, plainBatch, type SourceBatch } from '../../../runtime/api/index.ts';
+import { type ConnectRecord, plainBatch, type SourceBatch, type SourcePartition } from '../../../runtime/api/index.ts';
 import { Struct } from '../../../schemas/data/index.ts';
 import { transactionCollection, transactionKey, transactionValue } from '../../../schemas/envelope/debezium.ts';
 import type { SourceSettings } from '../config.ts';
 import { topicName } from './names.ts';
-import type { BatchCommon, StreamBatch, TransactionLongs } from './streamBatch.ts';
+import type { StreamBatch, TransactionLongs } from './streamBatch.ts';
 
 export class TransactionEvents {
   private readonly topic: string;
-  private readonly common: BatchCommon;
+  private readonly sourcePartition: SourcePartition;
   private records: ConnectRecord[] = [];
   private current: TransactionLongs | null = null;
   private beginId = '';
@@ -16,9 +16,9 @@ export class TransactionEvents {
   private total = 0n;
   private readonly counts = new Map<string, bigint>();
 
-  constructor(settings: SourceSettings, common: BatchCommon) {
+  constructor(settings: SourceSettings, sourcePartition: SourcePartition) {
     this.topic = topicName(settings.transactionTopic);
-    this.common = common;
+    this.sourcePartition = sourcePartition;
   }
 
   begin(longs: TransactionLongs, lsnHigh: number, lsnLow: number): void {
@@ -57,7 +57,7 @@ export class TransactionEvents {
       valueSchema: transactionValue,
       value: new Struct(transactionValue, [status, id, count, collections, this.current!.tsMs]),
       timestamp: null,
-      headers: this.common.headers,
+      headers: [],
     });
   }
 
@@ -65,7 +65,7 @@ export class TransactionEvents {
     if (this.records.length === 0) return [];
     const records = this.records;
     this.records = [];
-    return [plainBatch({ records, sourcePartition: this.common.sourcePartition, sourceOffset: null })];
+    return [plainBatch({ records, sourcePartition: this.sourcePartition, sourceOffset: null })];
   }
 }
 
