@@ -2,7 +2,7 @@
  * Runs one source task: poll, encode, send, commit offsets. Polls go on while earlier batches are being sent, up to the byte bound. Whatever ends
  * the task, what was acknowledged before is committed.
  */
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import type { SourceBatch, SourceTask, SourceTaskContext } from '../../api/index.ts';
 import { TaskMeter } from '../../metrics/taskMeter.ts';
 import { sourceProducer } from '../clientSettings.ts';
@@ -141,8 +141,11 @@ export class SourceTaskRunner implements TaskRunner {
       sender.flush();
       sender.throwIfFailed();
       meter.set('source_record_active_count', sender.activeRecords);
-      if (records > 0) meter.observe('poll_batch_time_ms', tookMs);
-      else if (tookMs < 1) await delay(idleMs, undefined, { signal: control.stopping });
+      if (records > 0) {
+        meter.observe('poll_batch_time_ms', tookMs);
+        // A source that never waits must not keep acknowledgements, and the thread's other tasks, from their turn.
+        await setImmediate();
+      } else if (tookMs < 1) await delay(idleMs, undefined, { signal: control.stopping });
     }
   }
 
