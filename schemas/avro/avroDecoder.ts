@@ -8,6 +8,8 @@ import { compileColumnReader, compileReader, type ReadColumns, type ReadValue } 
 import { FRAMING_BYTES, schemaIdOf } from './framing.ts';
 import { toConnectSchema } from './toConnect.ts';
 
+/** What the read state holds between calls: it must not keep a fetched batch alive. */
+const NO_BYTES = Buffer.alloc(0);
 /** Plans of `decodeColumns` kept per schema; a sink has one or two. */
 const MAX_PLANS = 16;
 
@@ -24,7 +26,7 @@ export class AvroDecoder implements ValueDecoder {
     this.#type = type;
     this.schema = toConnectSchema(type);
     this.#read = compileReader(type, this.schema);
-    this.#state = { b: Buffer.alloc(0), p: 0, e: 0, index: -1, start: 0, fail: this.#fail };
+    this.#state = { b: NO_BYTES, p: 0, e: 0, index: -1, start: 0, fail: this.#fail };
   }
 
   accepts(bytes: Uint8Array, start: number, end: number): boolean {
@@ -40,6 +42,7 @@ export class AvroDecoder implements ValueDecoder {
     s.index = -1;
     if (s.p > end) this.#fail('the end of the bytes', end);
     const value = this.#read(s);
+    s.b = NO_BYTES;
     if (s.p !== end)
       this.#fail(s.p > end ? 'the end of the bytes' : `${end - s.p} bytes after the value`, Math.min(s.p, end));
     return value;
@@ -56,6 +59,7 @@ export class AvroDecoder implements ValueDecoder {
     const s = this.#state;
     s.b = asBuffer(bytes);
     this.#plan(paths)(s, FRAMING_BYTES, starts, ends, count, columns);
+    s.b = NO_BYTES;
     return columns;
   }
 

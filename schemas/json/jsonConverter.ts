@@ -7,6 +7,7 @@ import type { Converter, RowTranscoder, ValueDecoder, ValueEncoder } from '../co
 import type { Schema } from '../data/index.ts';
 import { asConnectError, ConnectError } from '../errors.ts';
 import type { OutputBuffer } from '../outputBuffer.ts';
+import { compileDirectReader, type ReadDirect } from './directReader.ts';
 import { payloadStart } from './envelopeScan.ts';
 import { isJsonObject, type JsonValue, parseJson } from './exactJson.ts';
 import { compileJsonReader, hasDecimal, type ReadJson } from './jsonReader.ts';
@@ -114,12 +115,14 @@ const plainDecoder: ValueDecoder = {
 class PrefixDecoder implements ValueDecoder {
   readonly schema: Schema | null;
   readonly #prefix: Buffer;
+  readonly #direct: ReadDirect;
   readonly #read: ReadJson;
   readonly #exactFractions: boolean;
 
   constructor(prefix: Buffer, schema: Schema | null, options: JsonOptions) {
     this.#prefix = prefix;
     this.schema = schema;
+    this.#direct = schema === null ? () => undefined : compileDirectReader(schema, options.replaceNullWithDefault);
     this.#read = schema === null ? plainJson : compileJsonReader(schema, options);
     this.#exactFractions = schema !== null && hasDecimal(schema);
   }
@@ -133,7 +136,9 @@ class PrefixDecoder implements ValueDecoder {
     const rest = textOf(bytes, start + this.#prefix.length, end).trimEnd();
     if (!rest.endsWith('}'))
       throw new ConnectError('CONVERTER_FAILED', 'not valid JSON: the envelope does not end with "}"');
-    return this.#read(parseJson(rest.slice(0, -1), this.#exactFractions));
+    const payload = rest.slice(0, -1);
+    const direct = this.#direct(payload);
+    return direct === undefined ? this.#read(parseJson(payload, this.#exactFractions)) : direct;
   }
 }
 

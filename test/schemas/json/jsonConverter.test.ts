@@ -18,8 +18,10 @@ import {
   struct,
   timestampSchema,
 } from '../../../schemas/data/index.ts';
+import { compileDirectReader } from '../../../schemas/json/directReader.ts';
 import { type JsonValue, parseJson, stringifyJson } from '../../../schemas/json/exactJson.ts';
 import { JsonConverter, type JsonConverterSettings } from '../../../schemas/json/jsonConverter.ts';
+import { compileJsonReader } from '../../../schemas/json/jsonReader.ts';
 import { jsonSchemaText, schemaFromJson } from '../../../schemas/json/jsonSchema.ts';
 import { OutputBuffer } from '../../../schemas/outputBuffer.ts';
 import { Random, randomStruct, randomValue } from '../avro/randomSchemas.ts';
@@ -188,4 +190,30 @@ test('numbers keep their digits, whatever is around them', () => {
   ])
     assert.throws(() => parseJson(bad), { code: 'CONVERTER_FAILED', message: /not valid JSON/ });
   assert.throws(() => parseJson(`${'['.repeat(5000)}1234567890123456`), { code: 'CONVERTER_FAILED' });
+});
+
+test('the quick reader agrees with the general one, or leaves the text to it', () => {
+  let direct = 0;
+  for (let seed = 500; seed < 560; seed++) {
+    const random = new Random(seed);
+    const schema = randomStruct(random, 2) as StructSchema;
+    const quick = compileDirectReader(schema, true);
+    const general = compileJsonReader(schema, { replaceNullWithDefault: true });
+    const text = written(schema, randomValue(random, schema), { schemasEnable: false, replaceNullWithDefault: false })!;
+    for (let n = 0; n < 30; n++) {
+      // Most are damaged: a character changed, taken out or put in.
+      const at = random.below(text.length);
+      const damaged =
+        n === 0
+          ? text
+          : text.slice(0, at) +
+            random.pick(['', '0', '"', '}', ',', ' ', '\\', '-', '.', 'e', '9', '\n']) +
+            text.slice(at + random.below(2));
+      const value = quick(damaged);
+      if (value === undefined) continue;
+      direct++;
+      assert.deepEqual(shape(value), shape(general(parseJson(damaged, true))), damaged);
+    }
+  }
+  assert.ok(direct > 100, `${direct} read directly`);
 });

@@ -146,6 +146,25 @@ test('records written here are read by the kafkajs client, and theirs by us', as
   assert.equal(decoder.schema!.name, 'shop.Item.Value');
 });
 
+test('the transcoder of an encoder writes the bytes that the encoder writes', async () => {
+  const topic = newSubject();
+  const schema = row([
+    ['id', INT32],
+    ['note', OPTIONAL_STRING],
+    ['qty', primitive('INT64', { optional: true, defaultValue: 5n })],
+  ]);
+  for (const replaceNullWithDefault of [true, false]) {
+    const converter = new AvroConverter({ ...settings, replaceNullWithDefault }, shared);
+    const bytes = await encode(converter, topic, new Struct(schema, [7, 'x', null]));
+    const fields = [{ kind: 'constant', value: 7 }, { kind: 'constant', value: 'x' }, { kind: 'null' }] as const;
+    const transcoder = (await converter.encoder(topic, schema)).transcoder({ kind: 'struct', fields });
+    const out = new OutputBuffer();
+    transcoder!.begin({ bytes: Buffer.alloc(0), count: 1, positions: [], longs: [], choices: [], constants: [] });
+    transcoder!.encode(0, out);
+    assert.deepEqual(out.written(), bytes);
+  }
+});
+
 test('encoders are made once; auto.register.schemas=false looks up, use.latest.version takes the newest', async () => {
   const topic = newSubject();
   const schema = row([['id', INT32]]);
