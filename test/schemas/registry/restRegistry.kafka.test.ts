@@ -13,6 +13,7 @@ import {
   INT32,
   INT64,
   OPTIONAL_STRING,
+  primitive,
   type Schema,
   STRING,
   Struct,
