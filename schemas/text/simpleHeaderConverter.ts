@@ -61,8 +61,10 @@ function literal(schema: Schema | null, value: unknown, inner: boolean): string 
     return `[${value.map(item => literal(of, item, true)).join(',')}]`;
   }
   if (value instanceof Struct) {
-    const shown = value.schema.fields.map(f => `${f.name}=${literal(f.schema, value.values[f.index], false)}`);
-    return `Struct{${shown.join(',')}}`;
+    const shown = value.schema.fields.map(
+      f => `${literal(STRING, f.name, true)}:${literal(f.schema, value.values[f.index], true)}`,
+    );
+    return `{${shown.join(',')}}`;
   }
   if (value instanceof Map) {
     const [k, v] = schema?.type === 'MAP' ? [schema.keySchema, schema.valueSchema] : [null, null];

@@ -3,7 +3,18 @@ import { test } from 'node:test';
 import type { Plugin } from '../../../runtime/api/index.ts';
 import { plugins } from '../../../runtime/converters/index.ts';
 import type { Converter, HeaderConverter } from '../../../schemas/converter.ts';
-import { array, Decimal, dateSchema, INT32, INT64, map, type Schema, STRING } from '../../../schemas/data/index.ts';
+import {
+  array,
+  Decimal,
+  dateSchema,
+  INT32,
+  INT64,
+  map,
+  type Schema,
+  STRING,
+  Struct,
+  struct,
+} from '../../../schemas/data/index.ts';
 import { OutputBuffer } from '../../../schemas/outputBuffer.ts';
 
 const noRegistry = (): never => assert.fail('no registry is needed');
@@ -69,6 +80,17 @@ test('simple header values are written as text', () => {
     [INT64, 2n ** 63n - 1n, '9223372036854775807'],
     [array(STRING), ['a"b', 'c'], '["a\\"b","c"]'],
     [map(STRING, INT32), new Map([['k', 1]]), '{"k":1}'],
+    [
+      null,
+      new Struct(
+        struct([
+          ['id', INT32],
+          ['s', STRING],
+        ]),
+        [1, 'a"b'],
+      ),
+      '{"id":1,"s":"a\\"b"}',
+    ],
     [dateSchema(), 1, '1970-01-02'],
     [null, new Decimal(150n, 2), '1.50'],
   ];
