@@ -93,11 +93,13 @@ export function formatTimestampUs(timestampUs: bigint): string {
   return `${formatDate(Number((timestampUs - ofDay) / DAY_US))}T${formatTimeUs(Number(ofDay))}`;
 }
 
+/** Days that a month has in every year. */
+const SURE_DAYS = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const digit = (text: string, at: number): number => text.charCodeAt(at) - 48;
 const twoDigits = (text: string, at: number): number => digit(text, at) * 10 + digit(text, at + 1);
 
 /**
- * The common form `yyyy-mm-ddThh:mm:ss[.f]Z` without a regular expression, as a number of µs that is exact; NaN for anything else, which
+ * The common form `yyyy-mm-ddThh:mm:ss[.f]Z`, without a regular expression, as a number of µs that is exact; NaN for anything else, which
  * `parseTimestampUs` may still read.
  */
 export function quickTimestampUs(text: string): number {
@@ -109,6 +111,8 @@ export function quickTimestampUs(text: string): number {
     for (let i = 20; i < 26; i++) fraction = fraction * 10 + (i < end ? digit(text, i) : 0);
   }
   const year = twoDigits(text, 0) * 100 + twoDigits(text, 2);
+  // Beyond, microseconds are more than a number holds exactly.
+  if (year < 1720 || year > 2220) return Number.NaN;
   const [month, day] = [twoDigits(text, 5), twoDigits(text, 8)];
   const [hour, minute, second] = [twoDigits(text, 11), twoDigits(text, 14), twoDigits(text, 17)];
   for (let i = 0; i < end; i++) {
@@ -116,7 +120,8 @@ export function quickTimestampUs(text: string): number {
     const isDigit = code >= 48 && code <= 57;
     if (isDigit === (i === 4 || i === 7 || i === 10 || i === 13 || i === 16 || i === 19)) return Number.NaN;
   }
-  if (month < 1 || month > 12 || day < 1 || day > 28 || hour > 23 || minute > 59 || second > 59) return Number.NaN;
+  if (month < 1 || month > 12 || day < 1 || day > SURE_DAYS[month]! || hour > 23 || minute > 59 || second > 59)
+    return Number.NaN;
   const seconds = daysFromCivil(year, month, day) * 86400 + hour * 3600 + minute * 60 + second;
   return seconds * 1_000_000 + fraction;
 }

@@ -60,16 +60,17 @@ export class Applier implements FlushTarget {
   }
 
   async write(log: RowLog, from: number, to: number): Promise<void> {
-    const client = await this.#session.client();
     const { steps, foldedRows } = foldRows(log, from, to, {
       mode: this.#mode === 'insert' ? 'keep' : 'merge',
       isComplete: shape => this.#shapes.get(shape).isComplete,
       merge: (rows, earlier, later) => this.#shapes.merge(rows, earlier, later),
     });
-    const script = await this.#run(client, log, steps, true).catch(error => {
-      if (!(error instanceof CopyRefused)) throw error;
-      return this.#run(client, log, steps, false);
-    });
+    const script = await this.#session.busy(client =>
+      this.#run(client, log, steps, true).catch(error => {
+        if (!(error instanceof CopyRefused)) throw error;
+        return this.#run(client, log, steps, false);
+      }),
+    );
     this.#metrics.count('folded_records', foldedRows);
     this.#metrics.count('records_written', to - from);
     this.#metrics.count('statements', script.statements.length);

@@ -27,6 +27,7 @@ export function connectionOptions(keys: ConnectionKeys): ClientConfig {
   } catch {
     throw invalid('it is no URL of the form jdbc:postgresql://host:port/database (one host only)');
   }
+  if (url.hostname.includes(',')) throw invalid('it names several hosts; name one, or a proxy before them');
   const parameter = (name: string): string | null => url.searchParams.get(name);
   const user = keys.user ?? (url.username === '' ? parameter('user') : decodeURIComponent(url.username));
   const password = keys.password ?? (url.password === '' ? parameter('password') : decodeURIComponent(url.password));

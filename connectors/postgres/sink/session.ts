@@ -1,10 +1,15 @@
 /** One connection of a sink to its target, opened when it is needed and again after it was lost. */
 import { Client, type ClientConfig } from 'pg';
-import type { Logger } from '../../../runtime/api/index.ts';
+import { ConnectError, type Logger } from '../../../runtime/api/index.ts';
 
 /** Values that the server casts from text must not depend on the settings of user or database. */
 const SETTINGS =
   "set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set intervalstyle = 'iso_8601'; set bytea_output = 'hex'";
+
+/** So that a write of a worker that is gone does not wait for a lock and come about after newer ones. From PostgreSQL 14, not on every platform. */
+const NOTICE_LOSS =
+  "select set_config(name, '1s', false) from pg_settings where name = 'client_connection_check_interval'";
+const CANCEL_TIMEOUT_MS = 2000;
 
 export class Session {
   readonly #options: ClientConfig;
@@ -12,6 +17,7 @@ export class Session {
   #client: Client | null = null;
   #connecting: Promise<Client> | null = null;
   #isClosed = false;
+  #isBusy = false;
 
   constructor(options: ClientConfig, logger: Logger) {
     this.#options = options;
@@ -19,6 +25,7 @@ export class Session {
   }
 
   async client(): Promise<Client> {
+    if (this.#isClosed) throw new ConnectError('SINK_UNAVAILABLE', 'the task was stopped');
     if (this.#client) return this.#client;
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = null;
@@ -39,6 +46,9 @@ export class Session {
     try {
       await client.connect();
       await client.query(SETTINGS);
+      await client.query(NOTICE_LOSS).catch(error => {
+        this.#logger.debug({ reason: String(error) }, 'the target cannot notice the loss of its client');
+      });
     } catch (error) {
       await client.end().catch(() => {
         // It never came to be; the error that matters is the one above.
@@ -49,11 +59,39 @@ export class Session {
     return client;
   }
 
-  /** Drops the connection, whatever it is doing. */
+  /** Drops the connection; what it is doing is cancelled, and does not come about. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const client = this.#client ?? (await this.#connecting?.catch(() => null));
     this.#client = null;
-    await client?.end();
+    if (!client) return;
+    if (this.#isBusy) await this.#cancel(client);
+    await client.end();
+  }
+
+  /** Runs work on the connection that must not outlive the session. */
+  async busy<T>(work: (client: Client) => Promise<T>): Promise<T> {
+    const client = await this.client();
+    this.#isBusy = true;
+    try {
+      return await work(client);
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  async #cancel(client: Client): Promise<void> {
+    const { processID } = client as unknown as { processID: number };
+    const canceller = new Client({ ...this.#options, connectionTimeoutMillis: CANCEL_TIMEOUT_MS });
+    try {
+      await canceller.connect();
+      await canceller.query('select pg_cancel_backend($1)', [processID]);
+    } catch (error) {
+      this.#logger.warn({ reason: String(error) }, 'a write that was under way could not be cancelled');
+    } finally {
+      await canceller.end().catch(() => {
+        // It was of use or it was not; there is nothing left to do for it.
+      });
+    }
   }
 }

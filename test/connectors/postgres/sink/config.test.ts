@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { connectionOptions } from '../../../../connectors/postgres/sink/connection.ts';
+import { sinkPlugin } from '../../../../connectors/postgres/sink/index.ts';
+
+const options = (url: string, user: string | null = null, password: string | null = null) => {
+  const {
+    host,
+    port,
+    database,
+    user: name,
+    password: secret,
+    ssl,
+    options: more,
+  } = connectionOptions({ url, user, password });
+  return { host, port, database, user: name, password: secret, ssl, ...(more === undefined ? {} : { options: more }) };
+};
+const complaints = async (config: Record<string, string>): Promise<readonly string[]> =>
+  (await sinkPlugin.validate!({ 'connection.url': 'postgres://h/d', ...config })).map(e => e.key);
+
+describe('PostgreSQL sink configuration', () => {
+  it('takes JDBC URLs and URIs', () => {
+    const plain = { host: 'h', port: 5432, database: 'd', user: 'u', password: 'p', ssl: false };
+    assert.deepEqual(options('jdbc:postgresql://h/d?user=u&password=p'), plain);
+    assert.deepEqual(options('postgres://u:p@h/d'), plain);
+    assert.deepEqual(options('postgresql://x:y@h:5433/d', 'u', 'p'), { ...plain, port: 5433 });
+    assert.equal(options('jdbc:postgresql:d', 'u').host, 'localhost');
+    assert.equal(options('postgres://u:p%40ss@h/d').password, 'p@ss');
+    assert.deepEqual(options('jdbc:postgresql://h/d?sslmode=require').ssl, { rejectUnauthorized: false });
+    assert.equal(options('jdbc:postgresql://h/d?currentSchema=a').options, '-c search_path=a');
+  });
+
+  it('refuses other databases, and never shows the password', () => {
+    for (const url of [
+      'jdbc:mysql://u:secret@h/d',
+      'http://secret',
+      'postgres://u:secret@h1,h2/d',
+      'postgres://u:secret@h/d?sslmode=x',
+    ])
+      assert.throws(
+        () => options(url),
+        (error: Error) => /connection\.url/.test(error.message) && !/secret/.test(error.message),
+      );
+  });
+
+  it('checks keys against each other', async () => {
+    assert.deepEqual(await complaints({}), []);
+    assert.deepEqual(await complaints({ 'insert.mode': 'upsert' }), ['pk.mode']);
+    assert.deepEqual(await complaints({ 'delete.enabled': 'true' }), ['delete.enabled']);
+    assert.deepEqual(await complaints({ 'pk.mode': 'kafka', 'pk.fields': 'a,b' }), ['pk.fields']);
+    assert.deepEqual(await complaints({ 'table.name.format': '${topic}_${nope}' }), ['table.name.format']);
+    assert.deepEqual(await complaints({ 'connection.url': 'jdbc:oracle:x' }), ['connection.url']);
+  });
+
+  it('answers to the names of the JDBC sinks and takes their spellings', async () => {
+    assert.deepEqual(
+      await complaints({
+        'insert.mode': 'UPSERT',
+        'primary.key.mode': 'record_key',
+        'connection.username': 'u',
+        'collection.name.format': '${source.table}',
+        'delete.enabled': 'true',
+      }),
+      [],
+    );
+    assert.ok(sinkPlugin.aliases.includes('io.debezium.connector.jdbc.JdbcSinkConnector'));
+  });
+});
