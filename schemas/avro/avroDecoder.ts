@@ -5,7 +5,7 @@ import { ConnectError } from '../errors.ts';
 import type { AvroType } from './avroSchema.ts';
 import type { ReadState } from './binary.ts';
 import { compileColumnReader, compileReader, type ReadColumns, type ReadValue } from './compileDecoder.ts';
-import { FRAMING_BYTES, schemaIdOf } from './framing.ts';
+import { FRAMING_BYTES, readSchemaId } from './framing.ts';
 import { toConnectSchema } from './toConnect.ts';
 
 /** What the read state holds between calls: it must not keep a fetched batch alive. */
@@ -30,7 +30,7 @@ export class AvroDecoder implements ValueDecoder {
   }
 
   accepts(bytes: Uint8Array, start: number, end: number): boolean {
-    return end - start >= FRAMING_BYTES && bytes[start] === 0 && schemaIdOf(bytes, start, end) === this.#schemaId;
+    return end - start >= FRAMING_BYTES && bytes[start] === 0 && readSchemaId(bytes, start) === this.#schemaId;
   }
 
   decode(bytes: Uint8Array, start: number, end: number): unknown {
@@ -40,7 +40,7 @@ export class AvroDecoder implements ValueDecoder {
     s.p = start + FRAMING_BYTES;
     s.e = end;
     s.index = -1;
-    if (s.p > end) this.#fail('the end of the bytes', end);
+    if (!this.accepts(bytes, start, end)) this.#fail('another schema id', start);
     const value = this.#read(s);
     s.b = NO_BYTES;
     if (s.p !== end)
@@ -58,6 +58,13 @@ export class AvroDecoder implements ValueDecoder {
     const columns = paths.map(() => new Array<unknown>(count).fill(null));
     const s = this.#state;
     s.b = asBuffer(bytes);
+    for (let i = 0; i < count; i++) {
+      if (starts[i] < 0 || this.accepts(bytes, starts[i], ends[i])) continue;
+      s.start = starts[i];
+      s.e = ends[i];
+      s.index = i;
+      this.#fail('another schema id', starts[i]);
+    }
     this.#plan(paths)(s, FRAMING_BYTES, starts, ends, count, columns);
     s.b = NO_BYTES;
     return columns;

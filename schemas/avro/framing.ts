@@ -18,5 +18,10 @@ export function schemaIdOf(bytes: Uint8Array, start: number, end: number): numbe
       `not Avro in Confluent's wire format: expected byte 0 and a schema id, found ${found} (${end - start} bytes). Check that the converter fits the topic`,
     );
   }
+  return readSchemaId(bytes, start);
+}
+
+/** The id alone, where the framing is known to be there. */
+export function readSchemaId(bytes: Uint8Array, start: number): number {
   return ((bytes[start + 1] << 24) | (bytes[start + 2] << 16) | (bytes[start + 3] << 8) | bytes[start + 4]) >>> 0;
 }

@@ -15,7 +15,7 @@ import {
   TIMESTAMP_NAME,
 } from '../data/index.ts';
 import { ConnectError } from '../errors.ts';
-import { isJsonObject, type JsonValue, parseJson, stringifyJson } from '../json/exactJson.ts';
+import { isJsonObject, type JsonValue, stringifyJson } from '../json/exactJson.ts';
 
 export interface FromConnectOptions {
   /** Whether names that Avro does not allow are adjusted (`scrub.invalid.names`); else they are an error. */
@@ -48,7 +48,7 @@ export function scrubName(name: string): string {
 
 class Translation {
   readonly #options: FromConnectOptions;
-  /** Full name -> body without the name, to see whether a repeated name means the same. */
+  /** Full name -> its fields, to see whether a repeated name means the same. */
   readonly #defined = new Map<string, string>();
   #unnamed = 0;
 
@@ -123,21 +123,18 @@ class Translation {
   #define(name: string, namespace: string, connectName: string | null, body: Json): JsonValue {
     const own = namespaceOf(name);
     const simple = own === '' ? name : name.slice(own.length + 1);
-    // Default and doc are said by the first occurrence only: Avro has one definition per name.
-    const { 'connect.default': _, 'connect.doc': __, ...identity } = body;
-    const text = stringifyJson(identity);
+    // The fields are what a name must mean; attributes (doc, parameters) are said by the first occurrence, since Avro has one definition per name.
+    const fields = stringifyJson(namesOnly(body.fields));
     const earlier = this.#defined.get(name);
-    if (earlier !== undefined) {
-      if (withoutDefinitions(earlier) !== withoutDefinitions(text)) {
-        throw new ConnectError(
-          'CONVERTER_FAILED',
-          `two different structs are named ${connectName ?? name}, which Avro does not allow: ${earlier} and ${text}. Rename one of them`,
-        );
-      }
-      return own === namespace ? simple : name;
+    if (earlier === undefined) {
+      this.#defined.set(name, fields);
+      return { type: 'record', name: simple, ...(own === namespace ? {} : { namespace: own }), ...body };
     }
-    this.#defined.set(name, text);
-    return { type: 'record', name: simple, ...(own === namespace ? {} : { namespace: own }), ...body };
+    if (earlier === fields) return own === namespace ? simple : name;
+    throw new ConnectError(
+      'CONVERTER_FAILED',
+      `two different structs are named ${connectName ?? name}, which Avro does not allow: ${earlier} and ${fields}. Rename one of them`,
+    );
   }
 
   #field(name: string, schema: Schema, namespace: string): JsonValue {
@@ -173,10 +170,7 @@ class Translation {
 
 const namespaceOf = (name: string): string => (name.includes('.') ? name.slice(0, name.lastIndexOf('.')) : '');
 
-/** A body text with nested definitions and references to the same names made alike. */
-function withoutDefinitions(text: string): string {
-  return stringifyJson(namesOnly(parseJson(text)));
-}
+/** Nested definitions as their names, so that a definition and a reference to it are alike. */
 function namesOnly(json: JsonValue): JsonValue {
   if (Array.isArray(json)) return json.map(namesOnly);
   if (!isJsonObject(json)) return typeof json === 'string' ? lastPart(json) : json;

@@ -312,3 +312,17 @@ test('a registered schema wider than ours: promotions and defaults', () => {
     message: /field id is INT32, which Avro type string/,
   });
 });
+
+test('a record of another schema is refused, not misread', () => {
+  const decoder = decoderOf(struct([['n', INT64]], { name: 'a.N' }));
+  const bytes = Buffer.from([0, 0, 0, 0, 8, 2]);
+  assert.throws(() => decoder.decode(bytes, 0, 6), { code: 'CONVERTER_FAILED', message: /another schema id/ });
+  assert.throws(() => decoder.decodeColumns([['n']], bytes, Int32Array.of(0), Int32Array.of(6), 1), {
+    code: 'CONVERTER_FAILED',
+    message: /record 0/,
+  });
+  assert.throws(() => decoder.decodeColumns([['m']], bytes, Int32Array.of(-1), Int32Array.of(-1), 1), {
+    code: 'CONVERTER_FAILED',
+    message: /no field m/,
+  });
+});

@@ -100,3 +100,17 @@ test('two different structs of one name are refused', () => {
   ]);
   assert.throws(() => avroSchemaText(schema, plain), { code: 'CONVERTER_FAILED', message: /n\.T/ });
 });
+
+test('one struct in two fields with other parameters is one definition', () => {
+  const inner = (column: string) => struct([['x', INT32]], { name: 'n.T', parameters: { column }, doc: column });
+  const schema = struct(
+    [
+      ['a', inner('a')],
+      ['b', inner('b')],
+    ],
+    { name: 'n.R' },
+  );
+  const { fields } = JSON.parse(avroSchemaText(schema, plain));
+  assert.equal(fields[0].type['connect.parameters'].column, 'a');
+  assert.equal(fields[1].type, 'T');
+});
