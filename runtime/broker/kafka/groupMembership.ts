@@ -1,0 +1,288 @@
+/**
+ * Membership in a group by Kafka's classic protocol: join, sync, heartbeats, leave, at a coordinator that may move. What members tell each other and who gets
+ * what is the caller's: protocol type, metadata and assignment are bytes here.
+ */
+
+import { ConnectError } from '../../../schemas/errors.ts';
+import type { Logger } from '../../api/logger.ts';
+import { backoffMs, pause } from './backoff.ts';
+import type { Address } from './clientSettings.ts';
+import { apis, type GroupMember } from './kafkaApis.ts';
+import type { KafkaCluster } from './kafkaCluster.ts';
+import type { KafkaConnection } from './kafkaConnection.ts';
+import {
+  ConnectionLost,
+  isRetriableCode,
+  isTransient,
+  kafkaCode,
+  kafkaErrorName,
+  requestFailed,
+} from './kafkaErrors.ts';
+import { NodeConnections } from './nodeConnections.ts';
+
+export interface MembershipOptions {
+  readonly groupId: string;
+  readonly groupInstanceId?: string | null;
+  /** `consumer`, `connect`, … All members of a group have the same. */
+  readonly protocolType: string;
+  readonly clientId: string;
+  readonly sessionTimeoutMs: number;
+  readonly rebalanceTimeoutMs: number;
+  readonly heartbeatIntervalMs: number;
+  /** Protocols with the member's metadata, preferred first; asked for at every join. */
+  readonly protocols: () => readonly { readonly name: string; readonly metadata: Buffer }[];
+  /** Called in the member that leads: everybody's assignment. */
+  readonly assign: (
+    protocol: string,
+    members: readonly GroupMember[],
+    leaderId: string,
+  ) => Promise<ReadonlyMap<string, Buffer>>;
+  /** The group rebalances, or this member was put out: join again. Called from the heartbeat, once until the next join. */
+  readonly onRejoinNeeded: (reason: 'rebalance' | 'lost') => void;
+}
+
+export interface JoinedGroup {
+  readonly memberId: string;
+  readonly leaderId: string;
+  readonly generationId: number;
+  readonly protocol: string;
+  readonly assignment: Buffer;
+}
+
+export class GroupMembership {
+  readonly #cluster: KafkaCluster;
+  readonly #options: MembershipOptions;
+  readonly #logger: Logger;
+  readonly #connections: NodeConnections;
+  readonly #closing = new AbortController();
+  #coordinator: Address | null = null;
+  #memberId = '';
+  #generationId = -1;
+  #beating: AbortController | null = null;
+
+  constructor(cluster: KafkaCluster, options: MembershipOptions) {
+    this.#cluster = cluster;
+    this.#options = options;
+    this.#logger = cluster.logger;
+    // Of its own: a join is answered only when the group is complete, and holds up what is sent behind it.
+    this.#connections = new NodeConnections({ ...cluster.settings, clientId: options.clientId }, cluster.logger);
+  }
+
+  get memberId(): string {
+    return this.#memberId;
+  }
+
+  get generationId(): number {
+    return this.#generationId;
+  }
+
+  get isMember(): boolean {
+    return this.#generationId >= 0;
+  }
+
+  /** Joins, or joins again, and waits for the assignment; repeated until it works, the signal aborts, or an error that does not pass. */
+  async join(signal: AbortSignal): Promise<JoinedGroup> {
+    this.#stopHeartbeat();
+    const both = AbortSignal.any([signal, this.#closing.signal]);
+    for (let attempt = 0; ; attempt++) {
+      both.throwIfAborted();
+      try {
+        const joined = await this.#joinOnce();
+        this.#startHeartbeat();
+        return joined;
+      } catch (error) {
+        if (!isTransient(error) && !this.#passes(error)) throw error;
+        this.#logger.debug({ group: this.#options.groupId, why: String(error) }, 'joining the group again');
+        if (!isImmediate(error)) {
+          const { retryBackoffMs, retryBackoffMaxMs } = this.#cluster.settings;
+          await pause(backoffMs(attempt, retryBackoffMs, retryBackoffMaxMs), both);
+        }
+      }
+    }
+  }
+
+  /** The connection on which the group's offsets are read and written. */
+  async coordinator(): Promise<KafkaConnection> {
+    this.#coordinator ??= await this.#cluster.coordinator(this.#options.groupId, 'group');
+    try {
+      return await this.#connections.to(this.#coordinator);
+    } catch (error) {
+      this.#coordinator = null;
+      throw error;
+    }
+  }
+
+  /** Runs a request at the coordinator, again where it moved or was away. */
+  atCoordinator<T>(work: (connection: KafkaConnection) => Promise<T>, deadlineMs: number): Promise<T> {
+    return this.#cluster.retrying(
+      async () => {
+        try {
+          return await work(await this.coordinator());
+        } catch (error) {
+          // Whatever passes may have moved the coordinator.
+          if (isTransient(error)) this.#coordinator = null;
+          throw error;
+        }
+      },
+      { deadlineMs, signal: this.#closing.signal },
+    );
+  }
+
+  /** Gives up the membership at once, so that the others need not wait for the session to time out. Static members only stop. */
+  async leave(): Promise<void> {
+    this.#stopHeartbeat();
+    const { groupId, groupInstanceId } = this.#options;
+    const memberId = this.#memberId;
+    this.#memberId = '';
+    this.#generationId = -1;
+    if (memberId === '' || groupInstanceId) return;
+    try {
+      // Not on the own connection, where a join may hold up what is behind it.
+      const address = await this.#cluster.coordinator(groupId, 'group');
+      const connection = await this.#cluster.connections.to(address);
+      await connection.call(apis.leaveGroup, { groupId, memberId });
+    } catch (error) {
+      // The session timeout does the same, later.
+      this.#logger.debug({ group: groupId, why: String(error) }, 'leaving the group failed');
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return;
+    this.#closing.abort();
+    await this.leave();
+    this.#connections.close();
+  }
+
+  async #joinOnce(): Promise<JoinedGroup> {
+    const {
+      groupId,
+      groupInstanceId = null,
+      protocolType,
+      sessionTimeoutMs,
+      rebalanceTimeoutMs,
+      protocols,
+      assign,
+    } = this.#options;
+    const connection = await this.coordinator();
+    const request = {
+      groupId,
+      sessionTimeout: sessionTimeoutMs,
+      rebalanceTimeout: rebalanceTimeoutMs,
+      memberId: this.#memberId,
+      groupInstanceId,
+      protocolType,
+      groupProtocols: protocols(),
+    };
+    let joined = await connection.call(apis.joinGroup, request, rebalanceTimeoutMs);
+    if (joined.errorCode === kafkaCode.memberIdRequired) {
+      this.#memberId = joined.memberId;
+      joined = await connection.call(apis.joinGroup, { ...request, memberId: joined.memberId }, rebalanceTimeoutMs);
+    }
+    this.#check('Joining', joined.errorCode);
+    const { memberId, leaderId, generationId, groupProtocol: protocol } = joined;
+    this.#memberId = memberId;
+    const assignments =
+      memberId === leaderId ? await assign(protocol, joined.members, leaderId) : new Map<string, Buffer>();
+    const synced = await connection.call(
+      apis.syncGroup,
+      {
+        groupId,
+        generationId,
+        memberId,
+        groupInstanceId,
+        groupAssignment: [...assignments].map(([id, memberAssignment]) => ({ memberId: id, memberAssignment })),
+      },
+      rebalanceTimeoutMs,
+    );
+    this.#check('Synchronizing with', synced.errorCode);
+    this.#generationId = generationId;
+    return { memberId, leaderId, generationId, protocol, assignment: synced.memberAssignment ?? Buffer.alloc(0) };
+  }
+
+  #check(what: string, code: number): void {
+    if (code === kafkaCode.none) return;
+    if (code === kafkaCode.unknownMemberId || code === kafkaCode.illegalGeneration) this.#forget();
+    if (isRetriableCode(code)) this.#coordinator = null;
+    throw requestFailed(`${what} group ${this.#options.groupId}`, code);
+  }
+
+  #passes(error: unknown): boolean {
+    return (
+      error instanceof ConnectError &&
+      error.code === 'BROKER_GROUP_MEMBER_LOST' &&
+      !error.message.includes('FENCED_INSTANCE_ID')
+    );
+  }
+
+  #forget(): void {
+    this.#memberId = '';
+    this.#generationId = -1;
+  }
+
+  #startHeartbeat(): void {
+    const stop = new AbortController();
+    this.#beating = stop;
+    this.#beat(stop.signal).catch(error => {
+      this.#logger.error({ group: this.#options.groupId, error: String(error) }, 'heartbeats ended by an error');
+      this.#options.onRejoinNeeded('lost');
+    });
+  }
+
+  #stopHeartbeat(): void {
+    this.#beating?.abort();
+    this.#beating = null;
+  }
+
+  async #beat(signal: AbortSignal): Promise<void> {
+    const { groupId, groupInstanceId = null, heartbeatIntervalMs, sessionTimeoutMs, onRejoinNeeded } = this.#options;
+    let lastSuccess = Date.now();
+    let rebalancing = false;
+    for (;;) {
+      await pause(heartbeatIntervalMs, signal);
+      if (signal.aborted) return;
+      let code: number;
+      try {
+        const connection = await this.coordinator();
+        const answer = await connection.call(apis.heartbeat, {
+          groupId,
+          groupGenerationId: this.#generationId,
+          memberId: this.#memberId,
+          groupInstanceId,
+        });
+        code = answer.errorCode;
+      } catch (error) {
+        if (!(error instanceof ConnectionLost) && !isTransient(error)) throw error;
+        this.#coordinator = null;
+        code = kafkaCode.coordinatorNotAvailable;
+      }
+      if (signal.aborted) return;
+      if (code === kafkaCode.none) {
+        lastSuccess = Date.now();
+      } else if (code === kafkaCode.rebalanceInProgress) {
+        lastSuccess = Date.now();
+        // Goes on: it holds the membership while the caller finishes what it does.
+        if (!rebalancing) onRejoinNeeded('rebalance');
+        rebalancing = true;
+      } else if (isRetriableCode(code)) {
+        this.#coordinator = null;
+        if (Date.now() - lastSuccess > sessionTimeoutMs) {
+          // The coordinator has long given the partitions to others.
+          this.#forget();
+          onRejoinNeeded('lost');
+          return;
+        }
+      } else {
+        this.#logger.warn({ group: groupId, code: kafkaErrorName(code) }, 'no longer a member of the group');
+        this.#forget();
+        onRejoinNeeded('lost');
+        return;
+      }
+    }
+  }
+}
+
+/** The next generation is already being made: no reason to wait. */
+function isImmediate(error: unknown): boolean {
+  return error instanceof ConnectError && error.code === 'BROKER_GROUP_MEMBER_LOST';
+}

@@ -1,0 +1,1 @@
+export { KafkaBroker } from './kafkaBroker.ts';
