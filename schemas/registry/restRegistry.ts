@@ -8,6 +8,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseAvroSchema } from '../avro/avroSchema.ts';
 import { schemaDifferences } from '../avro/compatibility.ts';
+import { inlineReferences } from '../avro/inlineReferences.ts';
 import { ConnectError } from '../errors.ts';
 import type { RegisteredSchema, SchemaRegistry } from './schemaRegistry.ts';
 
@@ -28,6 +29,12 @@ export interface RestRegistrySettings {
 const SUBJECT_NOT_FOUND = 40401;
 const VERSION_NOT_FOUND = 40402;
 const SCHEMA_NOT_FOUND = 40403;
+
+interface SchemaReference {
+  readonly name: string;
+  readonly subject: string;
+  readonly version: number;
+}
 
 interface Answer {
   readonly status: number;
@@ -77,7 +84,7 @@ export class RestRegistry implements SchemaRegistry {
         id: numberOf(answer, 'id'),
         subject,
         version: numberOf(answer, 'version'),
-        schema: textOf(answer, 'schema'),
+        schema: await this.#standalone(answer),
         schemaType: schemaType === 'JSON' || schemaType === 'PROTOBUF' ? schemaType : 'AVRO',
       };
     }
@@ -92,7 +99,7 @@ export class RestRegistry implements SchemaRegistry {
       const answer = await this.#call('GET', `/schemas/ids/${id}`);
       if (answer.status === 200) {
         const { schemaType = 'AVRO' } = answer.body as { schemaType?: string };
-        if (schemaType === 'AVRO') return textOf(answer, 'schema');
+        if (schemaType === 'AVRO') return this.#standalone(answer);
         throw new ConnectError(
           'CONVERTER_FAILED',
           `schema id ${id} is ${schemaType}, not Avro; use the converter for it`,
@@ -106,6 +113,32 @@ export class RestRegistry implements SchemaRegistry {
       }
       throw unexpected(answer, `reading schema ${id}`);
     });
+  }
+
+  /** The schema of an answer, with the schemas that it refers to. */
+  async #standalone(answer: Answer): Promise<string> {
+    const schema = textOf(answer, 'schema');
+    const references = member(answer, 'references');
+    if (!Array.isArray(references) || references.length === 0) return schema;
+    const texts = new Map<string, string>();
+    await this.#collect(references as readonly SchemaReference[], texts);
+    return inlineReferences(schema, texts);
+  }
+
+  async #collect(references: readonly SchemaReference[], texts: Map<string, string>): Promise<void> {
+    for (const { name, subject, version } of references) {
+      if (texts.has(name)) continue;
+      const answer = await this.#call('GET', `/subjects/${encodeURIComponent(subject)}/versions/${version}`);
+      if (answer.status === 404)
+        throw new ConnectError(
+          'REGISTRY_SCHEMA_UNKNOWN',
+          `subject ${subject} has no version ${version}, which a schema refers to as ${name}`,
+        );
+      if (answer.status !== 200) throw unexpected(answer, `reading version ${version} of subject ${subject}`);
+      texts.set(name, textOf(answer, 'schema'));
+      const further = member(answer, 'references');
+      if (Array.isArray(further)) await this.#collect(further as readonly SchemaReference[], texts);
+    }
   }
 
   async close(): Promise<void> {

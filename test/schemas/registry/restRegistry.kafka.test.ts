@@ -42,7 +42,7 @@ const registry = (at = url, more: Record<string, string> = {}): RestRegistry =>
 const shared = registry();
 
 after(async () => {
-  for (const subject of used) {
+  for (const subject of [...used].reverse()) {
     for (const permanent of ['', '?permanent=true'])
       await fetch(`${url}/subjects/${encodeURIComponent(subject)}${permanent}`, { method: 'DELETE' });
   }
@@ -238,4 +238,33 @@ test('closing ends a wait', async () => {
   const call = waiting.schemaById(1);
   await waiting.close();
   await assert.rejects(call, { code: 'REGISTRY_UNREACHABLE' });
+});
+
+test('a schema that refers to schemas of other subjects stands alone when read', async () => {
+  const [inner, outer] = [`${newSubject()}-value`, `${newSubject()}-value`];
+  const post = async (subject: string, body: object): Promise<number> => {
+    const response = await fetch(`${url}/subjects/${encodeURIComponent(subject)}/versions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' },
+      body: JSON.stringify(body),
+    });
+    assert.ok(response.ok, await response.clone().text());
+    return ((await response.json()) as { id: number }).id;
+  };
+  await post(inner, {
+    schema: '{"type":"record","name":"Address","namespace":"geo","fields":[{"name":"city","type":"string"}]}',
+  });
+  const id = await post(outer, {
+    schema:
+      '{"type":"record","name":"Person","namespace":"shop","fields":[{"name":"home","type":"geo.Address"},{"name":"work","type":["null","geo.Address"]}]}',
+    references: [{ name: 'geo.Address', subject: inner, version: 1 }],
+  });
+  const schema = toConnectSchema(parseAvroSchema(await registry().schemaById(id))) as StructSchema;
+  assert.deepEqual(
+    schema.fields.map(f => [f.name, f.schema.name, f.schema.optional]),
+    [
+      ['home', 'geo.Address', false],
+      ['work', 'geo.Address', true],
+    ],
+  );
 });
