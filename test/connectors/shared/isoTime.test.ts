@@ -36,7 +36,9 @@ describe('ISO times', () => {
     for (const text of texts) assert.equal(BigInt(quickTimestampUs(text)), parseTimestampUs(text), text);
     const others = [
       '2021-03-04T03:06:07',
-      '2021-03-31T03:06:07Z',
+      '0001-01-01T00:00:00.000001Z',
+      '2024-02-29T03:06:07Z',
+      '2021-04-31T03:06:07Z',
       '2021-0a-04T03:06:07Z',
       '2021-03-04T03:06:07.1234567Z',
       'infinity',
