@@ -2,11 +2,12 @@
 import { RestRegistry } from '../../schemas/registry/restRegistry.ts';
 import type { SchemaRegistry } from '../../schemas/registry/schemaRegistry.ts';
 import { ConnectError, type Logger } from '../api/index.ts';
+import { EmbeddedRegistry } from '../broker/embedded/embeddedRegistry.ts';
 import type { RegistrySettings } from '../config/workerConfig.ts';
 import { registrySettings } from '../converters/registrySettings.ts';
 
-export function workerRegistry(settings: RegistrySettings, _logger: Logger): SchemaRegistry {
-  if (settings.kind === 'embedded') throw new Error('not yet');
+export function workerRegistry(settings: RegistrySettings, logger: Logger): SchemaRegistry {
+  if (settings.kind === 'embedded') return EmbeddedRegistry.open(settings.dataDir, logger);
   const rest = registrySettings(settings.config);
   if (rest === null) {
     throw new ConnectError(

@@ -1,4 +1,4 @@
-/** A worker on an embedded broker in a folder of its own, and what it said of its connectors and tasks. */
+/** A worker on an embedded broker in a folder of its own, or on Kafka with topics of its own, and what it said of its connectors and tasks. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -47,11 +47,19 @@ export class TestWorker {
     const dir = await mkdtemp(join(tmpdir(), 'worker-test-'));
     const test = new TestWorker(dir, config);
     t.after(async () => {
+      if (config['bootstrap.servers'] !== undefined) await test.#removeTopics();
       await test.worker.close();
       await rm(dir, { recursive: true, force: true });
     });
     await test.open();
     return test;
+  }
+
+  async #removeTopics(): Promise<void> {
+    const admin = this.worker.broker.admin();
+    const group = this.#config['group.id'];
+    assert.ok(group);
+    await admin.deleteTopics((await admin.listTopics()).filter(topic => topic.startsWith(group)));
   }
 
   async open(): Promise<void> {
@@ -194,7 +202,7 @@ function plain(columns: RecordColumns): ReadRecord[] {
 
 /** Waits for a condition, with a deadline. */
 export async function until(condition: () => boolean | Promise<boolean>, otherwise: () => string): Promise<void> {
-  const end = Date.now() + 10_000;
+  const end = Date.now() + 20_000;
   while (!(await condition())) {
     assert.ok(Date.now() < end, otherwise());
     await delay(5);

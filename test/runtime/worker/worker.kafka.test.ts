@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { type TestContext, test } from 'node:test';
+import { probe } from './testPlugins.ts';
+import { TestWorker, until } from './testWorker.ts';
+
+const bootstrap = process.env.KAFKA_BOOTSTRAP ?? '127.0.0.1:9092';
+const registry = process.env.REGISTRY_URL ?? 'http://127.0.0.1:8081/apis/ccompat/v7';
+
+function onKafka(t: TestContext, more: Record<string, string> = {}): Promise<{ w: TestWorker; prefix: string }> {
+  const prefix = `worker-test-${randomUUID().slice(0, 8)}`;
+  const config = {
+    'bootstrap.servers': bootstrap,
+    'schema.registry.url': registry,
+    'group.id': prefix,
+    'offset.storage.replication.factor': '1',
+    'offset.storage.partitions': '3',
+    ...more,
+  };
+  return TestWorker.start(t, config).then(w => ({ w, prefix }));
+}
+
+test('a source resumes from its offsets in Kafka, a sink from its group', async t => {
+  const { w, prefix } = await onKafka(t);
+  const topic = `${prefix}-counted`;
+  const source = {
+    'connector.class': 'CountingSource',
+    topic,
+    batch: '50',
+    'topic.creation.default.partitions': '2',
+    'topic.creation.default.replication.factor': '1',
+  };
+  const name = `${prefix}-source`;
+  const sinkName = `${prefix}-sink`;
+  const keys = (): (string | null)[] => probe(sinkName).records.map(r => r.key as string);
+  const first = await w.run(name, { ...source, count: '1000' });
+  const sink = await w.run(sinkName, { 'connector.class': 'KeepingSink', topics: topic });
+  await until(
+    () => keys().length === 1000,
+    () => `${keys().length} records; ${w.failures.get(`0:${sinkName}`)?.trace}`,
+  );
+  await w.worker.stopTasks([first, sink]);
+  await w.run(name, { ...source, count: '1500' });
+  await w.run(sinkName, { 'connector.class': 'KeepingSink', topics: topic });
+  await until(
+    () => keys().length === 1500,
+    () => `${keys().length} records`,
+  );
+  assert.equal(new Set(keys()).size, 1500);
+  assert.deepEqual(probe(name).events, ['start at 0', 'stop', 'start at 1000']);
+  assert.equal(new Set(probe(sinkName).records.map(r => r.originalPartition)).size, 2);
+});
+
+test('generated rows go as Avro from threads through Kafka', async t => {
+  const { w, prefix } = await onKafka(t, { 'task.threads': '2' });
+  const avro = 'io.confluent.connect.avro.AvroConverter';
+  const topic = `${prefix}-rows`;
+  await w.run(`${prefix}-gen`, {
+    'connector.class': 'millrace.DatagenSource',
+    'key.converter': avro,
+    'value.converter': avro,
+    topic,
+    quickstart: 'orders',
+    iterations: '20000',
+  });
+  const records = await w.read(topic, 20_000);
+  assert.equal(records.length, 20_000);
+  assert.ok(records.every(r => r.value?.startsWith('\0')));
+});
