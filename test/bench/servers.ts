@@ -104,7 +104,7 @@ export class Servers {
       rest: new ConnectRest(worker.url),
       pid: worker.pid,
       startMs: performance.now() - start,
-      settings: {},
+      settings: { 'errors.restart.max': '0' },
     };
   }
 
@@ -135,7 +135,6 @@ export class Servers {
         '/apis/registry/v2',
       );
       settings[`${side}.converter.apicurio.registry.auto-register`] = 'true';
-      settings[`${side}.converter.apicurio.registry.find-latest`] = 'true';
       settings[`${side}.converter.apicurio.registry.as-confluent`] = 'true';
       settings[`${side}.converter.apicurio.registry.headers.enabled`] = 'false';
     }

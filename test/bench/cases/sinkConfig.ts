@@ -11,4 +11,5 @@ export const sinkConfig = (servers: Servers, database: string, topic: string): R
   'insert.mode': 'upsert',
   'pk.mode': 'record_key',
   'delete.enabled': 'true',
+  'errors.restart.max': '0',
 });
