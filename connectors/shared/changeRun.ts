@@ -148,15 +148,7 @@ function readKeys(batch: SinkBatch, schema: Schema | null): Pick<ChangeRun, 'key
         schema.fields.map(f => [f.name]),
       ),
     };
-  const keys: unknown[] = [];
-  const { wire } = batch;
-  for (let i = 0; i < batch.count; i++) {
-    if (!wire?.keyDecoder) keys.push(batch.record(i).key);
-    else
-      keys.push(
-        wire.keyStarts[i] === -1 ? null : wire.keyDecoder.decode(wire.bytes, wire.keyStarts[i]!, wire.keyEnds[i]!),
-      );
-  }
+  const keys = Array.from({ length: batch.count }, (_, i) => rootOf(batch, 'key', i));
   return { keyFields: [{ name: '', schema }], keys: [keys] };
 }
 
@@ -169,11 +161,21 @@ function readColumns(batch: SinkBatch, side: 'key' | 'value', paths: readonly (r
   }
   const columns: unknown[][] = paths.map(() => new Array<unknown>(batch.count));
   for (let i = 0; i < batch.count; i++) {
-    const record = batch.record(i);
-    const root = side === 'key' ? record.key : record.value;
+    const root = rootOf(batch, side, i);
     for (let k = 0; k < paths.length; k++) columns[k]![i] = valueAt(root, paths[k]!);
   }
   return columns;
+}
+
+/** Key or value of a record; only that is decoded where the batch has bytes. */
+function rootOf(batch: SinkBatch, side: 'key' | 'value', i: number): unknown {
+  const { wire } = batch;
+  if (wire === undefined) return batch.record(i)[side];
+  const isKey = side === 'key';
+  const decoder = isKey ? wire.keyDecoder : wire.valueDecoder;
+  const start = (isKey ? wire.keyStarts : wire.valueStarts)[i]!;
+  const end = (isKey ? wire.keyEnds : wire.valueEnds)[i]!;
+  return start === -1 || decoder === null ? null : decoder.decode(wire.bytes, start, end);
 }
 
 function valueAt(root: unknown, path: readonly string[]): unknown {
@@ -190,7 +192,7 @@ function readPlainRuns(batch: SinkBatch, needs: RunNeeds): ChangeRun[] {
   const runs: ChangeRun[] = [];
   let open: PlainRun | null = null;
   for (let i = 0; i < batch.count; i++) {
-    const { key, value } = batch.record(i);
+    const [key, value] = [needs.key ? rootOf(batch, 'key', i) : null, rootOf(batch, 'value', i)];
     const read = readPlain(value);
     const rowNames = namesOf(read.row ?? read.before);
     const keyNames = needs.key ? namesOf(key) : null;

@@ -56,11 +56,13 @@ export class Planner {
     this.#logger = options.logger;
   }
 
-  async plan(run: ChangeRun, name: TableName): Promise<RowPlan> {
+  /** null = there is nothing to do: only deletions, from a table that is still to be created. */
+  async plan(run: ChangeRun, name: TableName): Promise<RowPlan | null> {
     const id = this.#planId(run, name);
     const known = this.#plans.get(id);
     if (known) return known;
     const plan = await this.#makePlan(run, name);
+    if (plan === null) return null;
     if (this.#plans.size >= MAX_PLANS) this.#plans.clear();
     this.#plans.set(id, plan);
     return plan;
@@ -83,13 +85,14 @@ export class Planner {
     return id;
   }
 
-  async #makePlan(run: ChangeRun, name: TableName): Promise<RowPlan> {
+  async #makePlan(run: ChangeRun, name: TableName): Promise<RowPlan | null> {
     const { topic } = run.batch;
     const wanted = wantedColumns(run, this.#settings);
     const hasRows = run.fields.length > 0;
     let table = await this.#table(name);
     if (table === null) {
-      if (!this.#settings.autoCreate || !hasRows)
+      if (this.#settings.autoCreate && !hasRows) return null;
+      if (!this.#settings.autoCreate)
         throw new ConnectError(
           'SINK_TABLE_MISSING',
           `table ${tableSql(name)} does not exist; create it, correct table.name.format, or set auto.create=true`,

@@ -94,6 +94,7 @@ export class PostgresSinkTask implements SinkTask {
 
   async #putRange(run: ChangeRun, from: number, to: number, name: TableName): Promise<void> {
     const plan = await this.#planner.plan(run, name);
+    if (plan === null) return;
     for (let at = from; at < to; ) {
       const { log, room } = await this.#lane!.open();
       const { next, error } = this.#encoder.encode(

@@ -389,6 +389,15 @@ describe('modes', () => {
     }
   });
 
+  it('leaves deletions from a table that is still to be created', async () => {
+    const table = target.uniqueName();
+    await using run = await start({ ...upsert(table), 'auto.create': 'true' });
+    const gone = { ...flat(1n, 'a'), value: null };
+    await run.deliver(await flatBatch([gone]));
+    await run.deliver(await flatBatch([flat(1n, 'a'), gone, flat(2n, 'b')], 1));
+    assert.deepEqual(await rows(table, 'id::int as id, "Note" as note'), [{ id: 2, note: 'b' }]);
+  });
+
   it('matches columns without case, keeps generated columns out, writes identity columns', async () => {
     const table = await create(
       'id bigint generated always as identity primary key, note text, twice text generated always as (note || note) stored',
