@@ -44,16 +44,16 @@ const keys = {
   },
   'replace.null.with.default': {
     type: 'BOOLEAN',
-    default: true,
+    default: false,
     importance: 'MEDIUM',
     documentation:
-      'Whether a null in a field with a default is written as the default, as the Java converters do. Set it to false where a null must stay a null: copies of databases.',
+      'Whether a null in a field with a default is written as the default, as the Java converters do. By default a null stays a null: else the copy of a database would differ from it.',
   },
   'ignore.default.for.nullables': {
     type: 'BOOLEAN',
-    default: false,
+    default: null,
     importance: 'MEDIUM',
-    documentation: "Confluent's key for the opposite of replace.null.with.default: true keeps nulls.",
+    documentation: "Confluent's key for the opposite: false, where it is given, is replace.null.with.default=true.",
   },
 } as const satisfies ConfigKeys;
 
@@ -74,7 +74,7 @@ export const avroConverterPlugin: ConverterPlugin = {
         subjectName: subjectNameStrategy(values[isKey ? 'key.subject.name.strategy' : 'value.subject.name.strategy'])!,
         autoRegisterSchemas: values['auto.register.schemas'],
         useLatestVersion: values['use.latest.version'],
-        replaceNullWithDefault: values['replace.null.with.default'] && !values['ignore.default.for.nullables'],
+        replaceNullWithDefault: values['replace.null.with.default'] || values['ignore.default.for.nullables'] === false,
         scrubInvalidNames: values['scrub.invalid.names'],
       },
       registryOf(config, registry),
