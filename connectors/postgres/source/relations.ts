@@ -3,7 +3,7 @@ import type pg from 'pg';
 import type { SourceSettings } from '../config.ts';
 import type { CatalogType } from '../types/resolveType.ts';
 import { type CatalogTable, readTable, readTypes } from './catalog.ts';
-import type { Relation } from './pgoutput.ts';
+import type { Relation } from './relation.ts';
 import { buildTableVersion, type RowForm, type TableVersion } from './tableVersion.ts';
 
 export class RelationVersions {

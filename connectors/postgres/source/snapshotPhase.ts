@@ -35,17 +35,24 @@ export class SnapshotPhase {
   private point: SnapshotPoint | null = null;
   private hasOwnSlot = false;
   private isComplete = false;
+  private failure: { readonly error: unknown } | null = null;
 
   constructor(options: SnapshotOptions, stored: StreamPosition | null) {
     this.options = options;
     this.stored = stored;
   }
 
-  /** Null after the last batch. */
+  /** Null after the last batch. After an error it gives that error again: rows are missing, only a new snapshot has them. */
   async next(): Promise<SourceBatch | null> {
-    this.batches ??= await this.begin();
-    const { value, done } = await this.batches.next();
-    if (!done) return value;
+    if (this.failure !== null) throw this.failure.error;
+    try {
+      this.batches ??= await this.begin();
+      const { value, done } = await this.batches.next();
+      if (!done) return value;
+    } catch (error) {
+      this.failure = { error };
+      throw error;
+    }
     this.isComplete = true;
     this.options.logger.info({ lsn: String(this.point!.lsn) }, 'the snapshot is complete');
     return null;

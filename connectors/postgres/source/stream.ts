@@ -160,6 +160,7 @@ export class ChangeStream {
     await this.catalog?.end().catch(() => {});
     this.catalog = null;
     if (++this.attempts > settings.slot.maxRetries) {
+      this.attempts = 0;
       if (isActive && !(error instanceof ConnectError)) {
         throw new ConnectError(
           'PG_SLOT_ACTIVE',

@@ -100,6 +100,11 @@ export class StreamBatch {
     return i;
   }
 
+  /** Records with headers of their own take a slower way: they keep to batches of their own. */
+  get hasKeyChanges(): boolean {
+    return this.otherKeys.length > 0;
+  }
+
   setOrder(index: number, totalOrder: bigint, collectionOrder: bigint): void {
     this.longs[LONG.totalOrder]![index] = totalOrder;
     this.longs[LONG.collectionOrder]![index] = collectionOrder;
