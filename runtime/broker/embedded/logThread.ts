@@ -9,6 +9,7 @@ import { Maintenance } from './maintenance.ts';
 import { releaseOwnership, renewIntervalMs, takeOwnership } from './ownership.ts';
 import { type ClientMessage, channelNames, type NoticeMessage, type RequestMessage } from './protocol.ts';
 import { type FlushMode, openStore } from './store.ts';
+import { storeError } from './storeError.ts';
 
 export interface LogThreadData {
   readonly dataDir: string;
@@ -108,6 +109,6 @@ async function run(data: LogThreadData): Promise<void> {
 }
 
 run(workerData as LogThreadData).catch(error => {
-  const { code, message, retriable } = asConnectError(error, 'BROKER_STORE_FAILED');
+  const { code, message, retriable } = storeError(error, (workerData as LogThreadData).dataDir);
   parentPort!.postMessage({ kind: 'refused', error: { code, message, retriable } } satisfies LogThreadMessage);
 });
