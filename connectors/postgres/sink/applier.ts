@@ -73,6 +73,7 @@ export class Applier implements FlushTarget {
     );
     this.#metrics.count('folded_records', foldedRows);
     this.#metrics.count('records_written', to - from);
+    this.#metrics.count('bytes_written', log.ends[to - 1]! - log.starts[from]!);
     this.#metrics.count('statements', script.statements.length);
   }
 

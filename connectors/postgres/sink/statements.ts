@@ -9,6 +9,8 @@ import type { RowShape, ShapeColumn } from './rowShape.ts';
 import type { Statement } from './script.ts';
 
 const COPY_HEADER = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)]);
+/** Of more, each small then, one copy costs less than a message for each. */
+const MAX_COPY_PARTS = 64;
 const COPY_TRAILER = Buffer.from([0xff, 0xff]);
 
 const name = (c: ShapeColumn): string => quoteIdentifier(c.column.name);
@@ -115,5 +117,5 @@ export function copyStatement(shape: RowShape, log: RowLog, rows: readonly numbe
   }
   if (start >= 0) parts.push(bytes.subarray(start, end));
   parts.push(COPY_TRAILER);
-  return { sql: copySql(shape), params: [], copy: parts };
+  return { sql: copySql(shape), params: [], copy: parts.length > MAX_COPY_PARTS ? [Buffer.concat(parts)] : parts };
 }

@@ -3,7 +3,9 @@ import { ConnectError } from '../../../runtime/api/index.ts';
 import { decimalScale, type Schema } from '../../../schemas/data/index.ts';
 import { sourceKind } from '../../shared/sourceKind.ts';
 import type { TableName } from '../../shared/tableName.ts';
+import { textOf } from '../../shared/textForm.ts';
 import { quoteIdentifier, type TargetColumn, type TargetTable } from './catalog.ts';
+import { arrayLiteral } from './literals.ts';
 import { numericScale } from './numericWriter.ts';
 import type { Matched, WantedColumn } from './rowPlan.ts';
 
@@ -172,8 +174,23 @@ export function addColumnsSql(table: TargetTable, missing: readonly WantedColumn
       `field "${required.name}" is new and may not be null, so that no column can be added for it to the rows of ${table.name}; add the column by hand, or make the field optional`,
       { place: { table: table.name, column: required.name } },
     );
-  const parts = missing.map(w => `add column if not exists ${quoteIdentifier(w.name)} ${typeOf(w)}`);
+  const parts = missing.map(w => `add column if not exists ${quoteIdentifier(w.name)} ${typeOf(w)}${defaultOf(w)}`);
   return `alter table ${table.sql} ${parts.join(', ')}`;
+}
+
+/** The default of the schema: rows that are there already have it at their source. */
+function defaultOf(wanted: WantedColumn): string {
+  const { schema } = wanted.field;
+  if (schema === null || schema.defaultValue === undefined || schema.defaultValue === null) return '';
+  const kind = sourceKind(schema);
+  const text =
+    kind === 'bytes'
+      ? `\\x${Buffer.from(schema.defaultValue as Uint8Array).toString('hex')}`
+      : kind === 'array'
+        ? arrayLiteral(schema)(schema.defaultValue)
+        : textOf(kind, schema)(schema.defaultValue);
+  const literal = `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
+  return ` ${schema.optional ? '' : 'not null '}default ${literal}`;
 }
 
 /** Columns that have become too narrow for their fields, made wider; null where all are wide enough. */

@@ -4,12 +4,15 @@ import { after, before, describe, it } from 'node:test';
 import { sinkPlugin } from '../../../../connectors/postgres/sink/index.ts';
 import type { Config } from '../../../../runtime/api/index.ts';
 import {
+  array,
+  Decimal,
   decimalSchema,
   INT32,
   INT64,
   OPTIONAL_INT64,
   OPTIONAL_STRING,
   primitive,
+  type Schema,
   STRING,
   Struct,
   struct,
@@ -329,7 +332,6 @@ describe('modes', () => {
         { name: 'ev.V3' },
       ),
     ];
-    const { Decimal } = await import('../../../../schemas/data/index.ts');
     const values = [
       [1n, 5, new Decimal(150n, 2)],
       [2n, 2n ** 40n, new Decimal(123456789n, 3), 'x'],
@@ -387,6 +389,32 @@ describe('modes', () => {
         { id: 2, note: 'y', more: 'z' },
       ]);
     }
+  });
+
+  it('gives rows that are there already the default of a new field, whatever is in it', async () => {
+    const table = await create();
+    const config = { ...upsert(table), 'auto.evolve': 'true' };
+    const defaults: [string, Schema, string][] = [
+      ['text', primitive('STRING', { optional: true, defaultValue: `it's \\ "odd"; drop` }), `it's \\ "odd"; drop`],
+      ['price', decimalSchema(3, 12, { defaultValue: new Decimal(7000n, 3) }), '7.000'],
+      ['day', primitive('INT32', { name: 'io.debezium.time.Date', optional: true, defaultValue: 18690 }), '2021-03-04'],
+      ['raw', primitive('BYTES', { optional: true, defaultValue: Buffer.from([0, 92]) }), '\\x005c'],
+      ['big', primitive('INT64', { defaultValue: 2n ** 60n }), String(2n ** 60n)],
+      ['list', array(INT32, { optional: true, defaultValue: [1, 2] }), '{1,2}'],
+    ];
+    const fields = defaults.map(([name, schema]) => [name, schema] as const);
+    const schema = struct([['id', INT64], ['note', OPTIONAL_STRING], ...fields], { name: 'defaults.V2' });
+    await using run = await start(config);
+    await run.deliver(await flatBatch([flat(1n, 'old')]));
+    const values = [2n, 'new', ...defaults.map(([, s]) => s.defaultValue)];
+    const record = { key: new Struct(keySchema, [2n]), value: new Struct(schema, values) };
+    await run.deliver(plainSinkBatch({ topic, firstOffset: 1, keySchema, valueSchema: schema }, [record]));
+    const found = await rows(table, `id::int, ${defaults.map(([name]) => `${name}::text`).join(', ')}`);
+    const expected = Object.fromEntries(defaults.map(([name, , text]) => [name, text]));
+    assert.deepEqual(found, [
+      { id: 1, ...expected },
+      { id: 2, ...expected },
+    ]);
   });
 
   it('leaves deletions from a table that is still to be created', async () => {
