@@ -70,7 +70,8 @@ export interface SourceTask {
   start(config: Config, context: SourceTaskContext): Promise<void>;
   /**
    * The next batches; an empty list when there is nothing for now. May wait a while (bounded, and ended by the signal). Called again only after it
-   * returned; the worker calls it while earlier batches are still being sent, up to its byte bound.
+   * returned; the worker calls it while earlier batches are still being sent, up to its byte bound. A retriable ConnectError = it may be called again:
+   * tried for `errors.retry.timeout` (default: not at all); what remains, and any other error, fails the task, which the herder restarts.
    */
   poll(): Promise<readonly SourceBatch[]>;
   /** `offset` is durable in the offsets topic: the source may be told (slot confirmed, files removed). Calls come in order, one at a time. */

@@ -91,7 +91,7 @@ export class TaskHost implements TaskExecutor {
     } catch (error) {
       if (!stopping.aborted) {
         failure = failureReport(error, { connector: id.connector, task: id.task });
-        logger.error({ err: error }, 'the task failed');
+        logger.debug({ err: error }, 'the task failed');
       } else if (!isAbort(error)) logger.warn({ err: error }, 'the task ended with an error while it was stopped');
     }
     if (this.#tasks.get(taskKey(id))?.runner === runner) this.#tasks.delete(taskKey(id));

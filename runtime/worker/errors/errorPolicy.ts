@@ -126,7 +126,8 @@ export class ErrorPolicy {
     this.#meter.add('total_record_errors');
     this.#meter.set('last_error_timestamp', Date.now());
     const ofRecord = recordStages.has(failure.stage) || failure.reportedByTask === true;
-    const tolerated = this.toleratesAll && (ofRecord || isRetriable(failure.error));
+    // A poll that fails names no record that could be left out: going on would hide a source that is gone.
+    const tolerated = this.toleratesAll && failure.stage !== 'TASK_POLL' && (ofRecord || isRetriable(failure.error));
     this.#report(failure, tolerated);
     if (!tolerated) throw failure.error;
     this.#meter.add('total_records_skipped');

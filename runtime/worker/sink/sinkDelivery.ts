@@ -148,9 +148,11 @@ export class SinkDelivery {
   }
 
   applySeeks(): void {
+    if (this.#seeks.size === 0) return;
+    const consumed = new Set(this.consumer.assignment().map(keyOf));
     for (const [key, seek] of this.#seeks) {
       const state = this.#assigned.get(seek);
-      if (state === undefined) continue;
+      if (state === undefined || !consumed.has(key)) continue;
       this.#pending = this.#pending.filter(({ partition }) => keyOf(partition) !== key);
       state.position = seek.offset;
       this.consumer.seek(state.partition, seek.offset);

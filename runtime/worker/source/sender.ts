@@ -150,6 +150,7 @@ export class Sender {
     for (const { topic } of sending.batches) onTopicUsed(topic);
     meter.add('source_record_write_total', sending.records);
     meter.add('source_record_write_bytes_total', sending.bytes);
+    meter.set('source_record_active_count', this.activeRecords);
     if (sending.sourceTimestampMs !== null) {
       meter.observe('source_record_lag_ms', Math.max(0, Date.now() - sending.sourceTimestampMs));
     }

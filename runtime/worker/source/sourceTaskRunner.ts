@@ -3,7 +3,13 @@
  * the task, what was acknowledged before is committed.
  */
 import { setTimeout as delay, setImmediate } from 'node:timers/promises';
-import type { SourceBatch, SourceTask, SourceTaskContext } from '../../api/index.ts';
+import {
+  type Config,
+  ConnectError,
+  type SourceBatch,
+  type SourceTask,
+  type SourceTaskContext,
+} from '../../api/index.ts';
 import { TaskMeter } from '../../metrics/taskMeter.ts';
 import { sourceProducer } from '../clientSettings.ts';
 import { Closer } from '../closer.ts';
@@ -44,6 +50,7 @@ export class SourceTaskRunner implements TaskRunner {
     await using resources = new Closer(logger);
 
     const plugin = plugins.require(connectorConfig['connector.class'] ?? '', 'source');
+    refuseExactlyOnce(connectorConfig);
     const converters = createConverters(connectorConfig, converterSources);
     resources.defer(() => closeConverters(converters));
     const chain = TransformChain.fromConfig(connectorConfig, plugins);
@@ -161,6 +168,15 @@ export class SourceTaskRunner implements TaskRunner {
       return 'value' in again ? again.value : [];
     }
   }
+}
+
+/** Better no data than a promise that is not kept. */
+function refuseExactlyOnce(config: Config): void {
+  if (config['exactly.once.support']?.trim().toLowerCase() !== 'required') return;
+  throw new ConnectError(
+    'CONFIG_INVALID',
+    'Invalid value required for configuration exactly.once.support: this worker delivers at least once; remove the key, or set it to requested',
+  );
 }
 
 /** From here on a poll's records go while the rest of it is encoded. */

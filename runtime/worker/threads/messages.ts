@@ -24,4 +24,6 @@ export type FromThread =
   | { readonly type: 'topicUsed'; readonly id: TaskId; readonly topic: string }
   | { readonly type: 'metrics'; readonly id: TaskId; readonly snapshot: TaskSnapshot }
   | { readonly type: 'log'; readonly level: keyof Logger; readonly fields: object; readonly message: string }
+  /** Every second. */
+  | { readonly type: 'alive' }
   | { readonly type: 'done'; readonly call: number };

@@ -24,6 +24,9 @@ export interface TaskThreadOptions {
 
 /** Beyond the time of a graceful stop, for the answer of a thread that is not stuck. */
 const answerMs = 3_000;
+/** A thread that says nothing for so long is kept busy by one of its tasks. */
+const silenceMs = 30_000;
+const lookMs = 5_000;
 
 export class TaskThread implements TaskExecutor {
   readonly #options: TaskThreadOptions;
@@ -33,6 +36,9 @@ export class TaskThread implements TaskExecutor {
   #lastCall = 0;
   #error: unknown;
   #ended = false;
+  #heardAt = Date.now();
+  #toldSilent = false;
+  readonly #watch: NodeJS.Timeout;
 
   constructor(options: TaskThreadOptions) {
     this.#options = options;
@@ -42,6 +48,7 @@ export class TaskThread implements TaskExecutor {
       this.#error = error;
     });
     this.#thread.on('exit', code => this.#exited(code));
+    this.#watch = setInterval(() => this.#lookForSilence(), lookMs).unref();
     const { config, pluginModules } = options;
     this.#post({ type: 'init', config, pluginModules });
   }
@@ -91,7 +98,22 @@ export class TaskThread implements TaskExecutor {
     await this.#thread.terminate();
   }
 
+  #lookForSilence(): void {
+    const silentMs = Date.now() - this.#heardAt;
+    if (silentMs < silenceMs) {
+      this.#toldSilent = false;
+      return;
+    }
+    if (this.#toldSilent) return;
+    this.#toldSilent = true;
+    this.#options.logger.error(
+      { silentMs, tasks: [...this.#tasks.values()] },
+      'a task thread does not answer: one of its tasks does not let go of it. Restart that task, or give it a thread of its own by task.isolation=thread',
+    );
+  }
+
   #receive(message: FromThread): void {
+    this.#heardAt = Date.now();
     const { listener, onMetrics, logger } = this.#options;
     switch (message.type) {
       case 'taskState':
@@ -107,6 +129,8 @@ export class TaskThread implements TaskExecutor {
       case 'log':
         logger[message.level](message.fields, message.message);
         return;
+      case 'alive':
+        return;
       case 'done':
         this.#calls.get(message.call)?.();
         return;
@@ -115,6 +139,7 @@ export class TaskThread implements TaskExecutor {
 
   #exited(code: number): void {
     this.#ended = true;
+    clearInterval(this.#watch);
     const tasks = [...this.#tasks.values()];
     this.#tasks.clear();
     this.#options.onEnded(this);

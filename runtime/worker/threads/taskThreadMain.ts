@@ -5,6 +5,7 @@ import { TaskHost } from '../taskHost.ts';
 import type { FromThread, ToThread } from './messages.ts';
 import { threadLogger } from './threadLogger.ts';
 
+/** Between snapshots of the metrics, and signs of life. */
 const metricsMs = 1_000;
 
 const port = parentPort;
@@ -25,6 +26,7 @@ async function init(message: Extract<ToThread, { type: 'init' }>): Promise<TaskH
     logger: threadLogger(post),
   });
   setInterval(() => {
+    post({ type: 'alive' });
     for (const { id, snapshot } of opened.snapshots()) post({ type: 'metrics', id, snapshot });
   }, metricsMs).unref();
   return opened;

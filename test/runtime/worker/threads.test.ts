@@ -18,7 +18,7 @@ test('tasks run in threads, which send logs, topics and metrics', async t => {
   );
   const failure = await w.failure(await w.run('d', { ...counting, 'fail.start': '1' }));
   assert.match(failure.trace, /^\[DATA_INVALID\] told to fail/);
-  assert.ok(w.lines.some(l => l.message === 'the task failed' && l.fields.connector === 'd'));
+  assert.ok(w.lines.some(l => l.message === 'the task failed' && l.level === 'debug' && l.fields.connector === 'd'));
 });
 
 test('tasks of a thread that ends fail, and run again on another', async t => {
