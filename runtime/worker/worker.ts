@@ -11,6 +11,7 @@ import type { OffsetChange } from './offsets/offsetStore.ts';
 import { PluginRegistry } from './pluginRegistry.ts';
 import type { SourcePosition } from './source/offsetTracker.ts';
 import { TaskHost } from './taskHost.ts';
+import { installTestHooks } from './testHooks.ts';
 import { TaskPool } from './threads/taskPool.ts';
 import { type TargetState, type TaskId, type TaskListener, type TaskRequest, taskKey } from './types.ts';
 
@@ -40,6 +41,7 @@ export class Worker {
   readonly #connectors: ConnectorHost;
   readonly #tasks = new Set<string>();
   readonly #metricsTimer: NodeJS.Timeout;
+  readonly #removeTestHooks: () => void;
 
   private constructor(options: WorkerOptions, plugins: PluginRegistry, host: TaskHost) {
     const { config, pluginModules, listener, logger } = options;
@@ -60,6 +62,7 @@ export class Worker {
       for (const { id, snapshot } of host.snapshots()) onMetrics(id, snapshot);
     }, metricsMs);
     this.#metricsTimer.unref();
+    this.#removeTestHooks = installTestHooks(this.#pool, logger);
   }
 
   static async start(options: WorkerOptions): Promise<Worker> {
@@ -147,6 +150,7 @@ export class Worker {
 
   async close(): Promise<void> {
     clearInterval(this.#metricsTimer);
+    this.#removeTestHooks();
     const gracefulMs = this.#options.config['task.shutdown.graceful.timeout.ms'];
     await Promise.all([this.#pool.close(gracefulMs), this.#connectors.close()]);
     await this.#host.close(gracefulMs);

@@ -47,6 +47,10 @@ export class TaskPool {
     for (const executor of this.#executors()) executor.forgetTopics(connector);
   }
 
+  get threads(): readonly TaskThread[] {
+    return [...this.#shared, ...this.#own];
+  }
+
   /** The thread of a task, for tests that end it. */
   threadOf(id: TaskId): TaskThread | null {
     const executor = this.#places.get(taskKey(id));
@@ -54,11 +58,11 @@ export class TaskPool {
   }
 
   async close(gracefulMs: number): Promise<void> {
-    await Promise.all([...this.#shared, ...this.#own].map(thread => thread.close(gracefulMs)));
+    await Promise.all(this.threads.map(thread => thread.close(gracefulMs)));
   }
 
   #executors(): TaskExecutor[] {
-    return [this.#options.host, ...this.#shared, ...this.#own];
+    return [this.#options.host, ...this.threads];
   }
 
   #choose({ connectorConfig }: TaskRequest): TaskExecutor {
