@@ -16,6 +16,9 @@ const topicResource = 2;
 /** How long brokers may take to make a new topic known, or to forget an old one. */
 const visibleTimeoutMs = 30_000;
 
+/** A topic that one broker does not know may have been created a moment ago. */
+const unknownTopicMs = 1000;
+
 export class KafkaAdmin implements Admin {
   readonly #cluster: KafkaCluster;
   readonly #closing = new AbortController();
@@ -65,11 +68,16 @@ export class KafkaAdmin implements Admin {
 
   async deleteTopics(names: readonly string[]): Promise<void> {
     if (names.length === 0) return;
+    let mayBeDone = false;
     await this.#retrying(async () => {
       const connection = await this.#cluster.controller();
       const timeout = this.#cluster.settings.requestTimeoutMs;
+      const wasMaybeDone = mayBeDone;
+      mayBeDone = true;
       const answer = await connection.call(apis.deleteTopics, { topics: names, timeout });
-      this.#changed('Deleting', answer.topicErrors, kafkaCode.unknownTopicOrPartition);
+      // An attempt without an answer may have deleted them.
+      mayBeDone = wasMaybeDone;
+      this.#changed('Deleting', answer.topicErrors, mayBeDone ? kafkaCode.unknownTopicOrPartition : null);
     });
     await this.#untilVisible(names, false);
   }
@@ -169,7 +177,7 @@ export class KafkaAdmin implements Admin {
   }
 
   /** Names without an error; the accepted code counts as done before. */
-  #changed(what: string, errors: readonly TopicError[], accepted: number): string[] {
+  #changed(what: string, errors: readonly TopicError[], accepted: number | null): string[] {
     return errors.flatMap(({ topic, errorCode, errorMessage }) => {
       if (errorCode === accepted) return [];
       if (errorCode !== kafkaCode.none)
@@ -201,7 +209,11 @@ export class KafkaAdmin implements Admin {
   }
 
   #retrying<T>(attempt: () => Promise<T>): Promise<T> {
-    return this.#cluster.retrying(attempt, { signal: this.#closing.signal });
+    return this.#cluster.retrying(attempt, {
+      signal: this.#closing.signal,
+      givesUp: (error, elapsedMs) =>
+        error instanceof ConnectError && error.code === 'BROKER_TOPIC_UNKNOWN' && elapsedMs > unknownTopicMs,
+    });
   }
 }
 

@@ -123,16 +123,23 @@ export class KafkaCluster {
   /** Repeats `attempt` while it fails by what passes by itself, until `deadlineMs` from now. */
   async retrying<T>(
     attempt: () => Promise<T>,
-    options: { deadlineMs?: number; signal?: AbortSignal } = {},
+    options: {
+      deadlineMs?: number;
+      signal?: AbortSignal;
+      givesUp?: (error: unknown, elapsedMs: number) => boolean;
+    } = {},
   ): Promise<T> {
     const { retryBackoffMs, retryBackoffMaxMs } = this.settings;
-    const until = Date.now() + (options.deadlineMs ?? 60_000);
+    const started = Date.now();
+    const { deadlineMs = 60_000, signal, givesUp } = options;
     for (let attempts = 0; ; attempts++) {
       try {
         return await attempt();
       } catch (error) {
-        if (!isTransient(error) || Date.now() >= until || options.signal?.aborted) throw asReported(error);
-        await pause(backoffMs(attempts, retryBackoffMs, retryBackoffMaxMs), options.signal);
+        const elapsedMs = Date.now() - started;
+        if (!isTransient(error) || elapsedMs >= deadlineMs || signal?.aborted || givesUp?.(error, elapsedMs))
+          throw asReported(error);
+        await pause(backoffMs(attempts, retryBackoffMs, retryBackoffMaxMs), signal);
       }
     }
   }
