@@ -7,7 +7,7 @@ import type { Broker, BrokerSettings } from './port.ts';
 export async function connectBroker(settings: BrokerSettings, logger: Logger): Promise<Broker> {
   switch (settings.kind) {
     case 'embedded':
-      return EmbeddedBroker.open(settings.dataDir, logger);
+      return EmbeddedBroker.open(settings.dataDir, logger, { flush: settings.flush });
     case 'kafka':
       return KafkaBroker.connect(settings.settings, logger);
   }

@@ -153,6 +153,7 @@ export interface Broker {
 
 /** How to reach a cluster; plain data, so that it can be given to a thread. */
 export type BrokerSettings =
-  | { readonly kind: 'embedded'; readonly dataDir: string }
+  /** `flush`: when a send counts as durable; `os` (default) = it survives the end of the process, `fsync` = a power cut as well. */
+  | { readonly kind: 'embedded'; readonly dataDir: string; readonly flush?: 'os' | 'fsync' }
   /** Client settings by Kafka's names (`bootstrap.servers`, `security.protocol`, `sasl.jaas.config`, `ssl.*` …). */
   | { readonly kind: 'kafka'; readonly settings: Readonly<Record<string, string>> };

@@ -33,6 +33,7 @@ export class EmbeddedConsumer implements Consumer {
   #link: ConsumerLink;
   #options: ConsumerOptions;
   #partitions: AssignedPartition[] = [];
+  #topics: ReadonlySet<string> = new Set();
   #next = 0;
   #member: GroupMember | null = null;
   #closed = new AbortController();
@@ -55,7 +56,7 @@ export class EmbeddedConsumer implements Consumer {
       return;
     }
     this.#member = new GroupMember(this.#link, groupId, this.#options, subscription, partitions => {
-      this.#partitions = partitions.map(({ topic, partition }) => newPartition(topic, partition, 'committed'));
+      this.#setPartitions(partitions.map(({ topic, partition }) => newPartition(topic, partition, 'committed')));
     });
   }
 
@@ -63,19 +64,20 @@ export class EmbeddedConsumer implements Consumer {
     partitions: readonly (TopicPartition & { readonly from: 'beginning' | 'end' | number })[],
   ): Promise<void> {
     this.#link.store.refresh();
-    this.#partitions = partitions.map(({ topic, partition, from }) => {
+    const list = partitions.map(({ topic, partition, from }) => {
       const assigned = newPartition(topic, partition, typeof from === 'number' ? 'committed' : from);
       if (typeof from === 'number') assigned.position = from;
       else this.#locate(assigned);
       return assigned;
     });
+    this.#setPartitions(list);
   }
 
   async poll(timeoutMs: number, signal?: AbortSignal): Promise<readonly FetchedPartition[]> {
     const deadline = performance.now() + timeoutMs;
+    if (this.#closed.signal.aborted)
+      throw new ConnectError('BROKER_GROUP_MEMBER_LOST', `Consumer ${this.#options.clientId} is closed.`);
     for (;;) {
-      if (this.#closed.signal.aborted)
-        throw new ConnectError('BROKER_GROUP_MEMBER_LOST', `Consumer ${this.#options.clientId} is closed.`);
       if (signal?.aborted) return [];
       const remainingMs = deadline - performance.now();
       if (this.#member !== null && !(await this.#member.ensureJoined(remainingMs, signal))) return [];
@@ -83,7 +85,8 @@ export class EmbeddedConsumer implements Consumer {
       if (fetched.length > 0) return fetched;
       const leftMs = deadline - performance.now();
       if (leftMs <= 0) return [];
-      await this.#link.wakeups.wait(leftMs, signal);
+      await this.#link.wakeups.wait(this.#topics, leftMs, signal);
+      if (this.#closed.signal.aborted) return [];
     }
   }
 
@@ -135,8 +138,14 @@ export class EmbeddedConsumer implements Consumer {
 
   async close(): Promise<void> {
     this.#closed.abort();
+    this.#link.wakeups.wake();
     await this.#member?.close();
-    this.#partitions = [];
+    this.#setPartitions([]);
+  }
+
+  #setPartitions(partitions: AssignedPartition[]): void {
+    this.#partitions = partitions;
+    this.#topics = new Set(partitions.map(({ topic }) => topic));
   }
 
   #fetch(): FetchedPartition[] {

@@ -29,7 +29,7 @@ export class EmbeddedProducer implements Producer {
     this.#options = options;
     const unused = Object.keys(options.settings ?? {});
     if (unused.length > 0)
-      logger.warn(
+      logger.debug(
         { settings: unused, clientId: options.clientId },
         'producer settings mean nothing to the embedded broker',
       );

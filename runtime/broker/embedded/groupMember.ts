@@ -7,7 +7,7 @@ import { ConnectError } from '../../../schemas/errors.ts';
 import type { TopicPartition } from '../../api/connector.ts';
 import type { ConsumerOptions } from '../port.ts';
 import type { Call } from './embeddedAdmin.ts';
-import type { Subscription } from './protocol.ts';
+import type { GroupAssignment, Subscription } from './protocol.ts';
 import type { Wakeups } from './wakeups.ts';
 
 export interface MemberLink {
@@ -31,6 +31,8 @@ export class GroupMember {
   #assigned: readonly TopicPartition[] = [];
   #mustJoin = true;
   #joining: Promise<void> | null = null;
+  /** The join was asked for and is not answered: other members have to join first. */
+  #awaitsAnswer = false;
   #failure: unknown = null;
   #closed = false;
   #maxPollIntervalMs: number;
@@ -83,7 +85,6 @@ export class GroupMember {
     this.#closed = true;
     if (this.#pollTimer !== null) clearTimeout(this.#pollTimer);
     await this.#leave();
-    await this.#joining;
     this.#link.removeMember(this.#memberId);
   }
 
@@ -93,13 +94,7 @@ export class GroupMember {
       while (this.#mustJoin && !this.#closed) {
         await this.#revoke();
         this.#mustJoin = false;
-        const { generation, partitions } = await this.#link.call('joinGroup', {
-          groupId: this.#groupId,
-          memberId: this.#memberId,
-          subscription: this.#subscription,
-          rebalanceTimeoutMs: this.#maxPollIntervalMs,
-          sessionTimeoutMs: Number(this.#options.settings?.['session.timeout.ms'] ?? defaultSessionTimeoutMs),
-        });
+        const { generation, partitions } = await this.#requestJoin();
         this.#generation = generation;
         this.#assigned = partitions;
         this.#setAssignment(partitions);
@@ -114,6 +109,21 @@ export class GroupMember {
     }
   }
 
+  async #requestJoin(): Promise<GroupAssignment> {
+    this.#awaitsAnswer = true;
+    try {
+      return await this.#link.call('joinGroup', {
+        groupId: this.#groupId,
+        memberId: this.#memberId,
+        subscription: this.#subscription,
+        rebalanceTimeoutMs: this.#maxPollIntervalMs,
+        sessionTimeoutMs: Number(this.#options.settings?.['session.timeout.ms'] ?? defaultSessionTimeoutMs),
+      });
+    } finally {
+      this.#awaitsAnswer = false;
+    }
+  }
+
   async #revoke(): Promise<void> {
     const revoked = this.#assigned;
     if (revoked.length === 0) return;
@@ -123,11 +133,13 @@ export class GroupMember {
   }
 
   async #leave(): Promise<void> {
+    const leave = () => this.#link.call('leaveGroup', { groupId: this.#groupId, memberId: this.#memberId });
+    if (this.#awaitsAnswer) await leave();
     try {
       await this.#joining;
       await this.#revoke();
     } finally {
-      await this.#link.call('leaveGroup', { groupId: this.#groupId, memberId: this.#memberId });
+      await leave();
     }
   }
 

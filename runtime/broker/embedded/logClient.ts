@@ -98,7 +98,7 @@ export class LogClient {
     this.#notices.onmessage = (event: unknown) => {
       const notice = (event as { data: NoticeMessage }).data;
       if (notice.kind === 'ended') this.#end(notice.reason);
-      else this.wakeups.wake();
+      else this.wakeups.wake(notice.topics);
     };
     this.#pings = setInterval(() => this.#post(-1, 'ping', null), pingIntervalMs).unref();
     logThread?.once('exit', () => {

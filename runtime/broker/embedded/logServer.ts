@@ -18,13 +18,17 @@ import { UndoLog } from './undoLog.ts';
 
 /** Requests are taken into a commit until their batches reach this. */
 const maxCommitBytes = 16 * 1024 * 1024;
+/** Clients ping every second. */
+const forgetClientMs = 120_000;
 
 export interface LogServerHost {
   readonly dataDir: string;
   readonly flush: FlushMode;
   reply(clientId: string, message: ClientMessage): void;
-  /** A commit became visible. */
-  committed(): void;
+  /** A commit became visible that changed these topics. */
+  committed(topics: readonly string[]): void;
+  /** The client was not heard of for long: its thread has ended. */
+  forget(clientId: string): void;
 }
 
 type GroupOperation = 'joinGroup' | 'leaveGroup' | 'hello';
@@ -107,16 +111,20 @@ export class LogServer {
       throw storeError(error, this.#host.dataDir);
     }
     undo.commit();
+    if (changed.size > 0) this.#host.committed([...new Set([...changed].map(log => log.topic))]);
     return result;
   }
 
   /** To be called every second or so; `lateMs` = how much later than planned, since a thread that was held up must not blame its clients. */
   tick(now: number, lateMs: number): void {
     if (lateMs < 1000) this.#groups.expire(now, clientId => this.#lastHeard.get(clientId) ?? 0);
-    if (this.#transactions.hasExpired(now)) {
-      this.write(() => this.#transactions.abortExpired(now));
-      this.#host.committed();
-    }
+    if (this.#transactions.hasExpired(now)) this.write(() => this.#transactions.abortExpired(now));
+    for (const [clientId, lastHeard] of this.#lastHeard)
+      if (now - lastHeard > forgetClientMs) {
+        this.#groups.leaveAll(clientId);
+        this.#lastHeard.delete(clientId);
+        this.#host.forget(clientId);
+      }
   }
 
   renewOwnership(): void {
@@ -148,7 +156,6 @@ export class LogServer {
       if (outcome instanceof ConnectError) this.#replyError(clientId, id, outcome);
       else this.#host.reply(clientId, { kind: 'reply', id, result: outcome });
     }
-    this.#host.committed();
     if (this.#seenVersion !== this.catalog.version) {
       this.#seenVersion = this.catalog.version;
       this.#groups.topicsChanged();

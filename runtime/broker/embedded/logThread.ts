@@ -49,11 +49,16 @@ async function run(data: LogThreadData): Promise<void> {
     }
     return channel;
   };
+  const forget = (clientId: string) => {
+    clients.get(clientId)?.close();
+    clients.delete(clientId);
+  };
   const server = new LogServer(store, {
     dataDir,
     flush,
     reply: (clientId: string, message: ClientMessage) => channelOf(clientId).postMessage(message),
-    committed: () => notices.postMessage({ kind: 'commit' } satisfies NoticeMessage),
+    committed: topics => notices.postMessage({ kind: 'commit', topics } satisfies NoticeMessage),
+    forget,
   });
   const warn = (message: string, error: unknown) => {
     const { code, message: detail } = asConnectError(error, 'BROKER_STORE_FAILED');
@@ -64,10 +69,7 @@ async function run(data: LogThreadData): Promise<void> {
   requests.onmessage = (event: unknown) => {
     const message = (event as { data: RequestMessage }).data;
     server.handle(message);
-    if (message.name === 'bye') {
-      clients.get(message.clientId)?.close();
-      clients.delete(message.clientId);
-    }
+    if (message.name === 'bye') forget(message.clientId);
   };
   let nextTick = Date.now() + tickMs;
   const ticks = setInterval(() => {
@@ -99,6 +101,7 @@ async function run(data: LogThreadData): Promise<void> {
     } catch (error) {
       warn('the owner of the data directory is still entered; the next start finds it gone by its process id', error);
     }
+    notices.postMessage({ kind: 'ended', reason: 'the main thread closed it' } satisfies NoticeMessage);
     notices.close();
     for (const channel of clients.values()) channel.close();
     await store.close();

@@ -96,9 +96,6 @@ export type OperationName = keyof Operations;
 export type RequestOf<N extends OperationName> = Operations[N]['request'];
 export type ResultOf<N extends OperationName> = Operations[N]['result'];
 
-/** Members that run these change nothing in the store and wait for no commit. */
-export const groupOperations: readonly OperationName[] = ['joinGroup', 'leaveGroup', 'hello'];
-
 export interface RequestMessage {
   readonly clientId: string;
   readonly id: number;
@@ -113,7 +110,9 @@ export type ClientMessage =
   | { readonly kind: 'rebalance'; readonly memberId: string };
 
 /** Told to every client. */
-export type NoticeMessage = { readonly kind: 'commit' } | { readonly kind: 'ended'; readonly reason: string };
+export type NoticeMessage =
+  | { readonly kind: 'commit'; readonly topics: readonly string[] }
+  | { readonly kind: 'ended'; readonly reason: string };
 
 export interface WireError {
   readonly code: string;

@@ -1,6 +1,6 @@
-/** Lets waiting polls of a thread go on when something was committed or a group changed. */
+/** Lets waiting polls of a thread go on when something was committed to their topics or their group changed. */
 export class Wakeups {
-  #waiting = new Set<() => void>();
+  #waiting = new Map<() => void, ReadonlySet<string>>();
   /** Set in a process that only reads: nobody tells it of commits, so that it looks by itself this often. */
   readonly #lookAgainMs: number;
 
@@ -8,14 +8,14 @@ export class Wakeups {
     this.#lookAgainMs = lookAgainMs;
   }
 
-  wake(): void {
-    const waiting = [...this.#waiting];
-    this.#waiting.clear();
-    for (const go of waiting) go();
+  /** Those that wait for one of `topics`; without it, all. */
+  wake(topics?: readonly string[]): void {
+    for (const [go, awaited] of [...this.#waiting])
+      if (topics === undefined || topics.some(topic => awaited.has(topic))) go();
   }
 
-  /** Resolves on the next `wake`, after the timeout or when the signal aborts; never rejects. */
-  wait(timeoutMs: number, signal?: AbortSignal): Promise<void> {
+  /** Resolves on the next `wake` for one of `topics`, after the timeout or when the signal aborts; never rejects. */
+  wait(topics: ReadonlySet<string>, timeoutMs: number, signal?: AbortSignal): Promise<void> {
     if (timeoutMs <= 0 || signal?.aborted) return Promise.resolve();
     return new Promise(resolve => {
       const go = () => {
@@ -26,7 +26,7 @@ export class Wakeups {
       };
       const timer = setTimeout(go, Math.min(timeoutMs, this.#lookAgainMs, 0x7fff_ffff));
       signal?.addEventListener('abort', go, { once: true });
-      this.#waiting.add(go);
+      this.#waiting.set(go, topics);
     });
   }
 }
