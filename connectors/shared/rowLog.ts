@@ -4,7 +4,7 @@
  */
 import { OutputBuffer } from '../../schemas/outputBuffer.ts';
 
-/** What a row does. `create` = a row that was new at its source (so most likely new here); `write` = created or changed. */
+/** What a row does. `create` = a row that may well be new here: new at its source, or not known to be a change; `write` = a changed row. */
 export const RowOp = { create: 0, write: 1, delete: 2, truncate: 3 } as const;
 export type RowOp = (typeof RowOp)[keyof typeof RowOp];
 

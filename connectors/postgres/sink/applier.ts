@@ -1,7 +1,7 @@
 /**
  * Writes rows of a log to the target: folds them by key, groups them by shape and runs what is left as one transaction in one round trip.
- * Rows that were new at their source go by COPY as long as their keys are new here too; a key that is there already (a replay) costs one more try
- * without COPY, and a few flushes without it.
+ * Rows that may be new go by COPY as long as their keys are new here; a key that is there already (a replay, a change in a flat record) costs one
+ * more try without COPY, and a number of flushes without it.
  */
 import type { Client } from 'pg';
 import { ConnectError, type SinkBatch, type SinkTaskContext, type TaskMetrics } from '../../../runtime/api/index.ts';
@@ -27,7 +27,9 @@ import {
 
 /** Below it an upsert takes no longer than COPY, and never has to be tried again. */
 const MIN_COPY_ROWS = 64;
-const MAX_COPY_PENALTY = 256;
+/** Flushes of a table without COPY after it met a key that was there; doubled each time, halved each time it goes well. */
+const MIN_COPY_PAUSE = 4;
+const MAX_COPY_PAUSE = 256;
 
 /** What a statement's row count is added to. */
 type Counter = 'written' | 'updated' | 'deleted' | 'patched' | null;
@@ -89,7 +91,7 @@ export class Applier implements FlushTarget {
       for (const table of script.hopeful) this.#pauseCopy(table);
       throw new CopyRefused();
     }
-    for (const table of script.hopeful) this.#copyPauses.delete(table);
+    for (const table of script.hopeful) this.#trustCopy(table);
     script.counters.forEach(({ counter, rows }, at) => {
       const touched = counts[at] ?? 0;
       if (counter === 'updated') this.#metrics.count('rows_without_match', rows - touched);
@@ -150,9 +152,14 @@ export class Applier implements FlushTarget {
   }
 
   #pauseCopy(table: number): void {
-    const next = this.#copyPauses.get(table)?.next ?? 4;
-    this.#copyPauses.set(table, { left: next, next: Math.min(MAX_COPY_PENALTY, next * 2) });
+    const next = this.#copyPauses.get(table)?.next ?? MIN_COPY_PAUSE;
+    this.#copyPauses.set(table, { left: next, next: Math.min(MAX_COPY_PAUSE, next * 2) });
     this.#metrics.count('copy_fallbacks');
+  }
+
+  #trustCopy(table: number): void {
+    const pause = this.#copyPauses.get(table);
+    if (pause) pause.next = Math.max(MIN_COPY_PAUSE, pause.next / 2);
   }
 
   #byShape(log: RowLog, rows: readonly number[]): Map<RowShape, number[]> {

@@ -71,7 +71,7 @@ export class RowEncoder {
         const start = log.out.position;
         const keyEnd = writeRow(plan.columns, plan.columns.length, plan.keyCount, inputs, i, log, left);
         const shape = left === null ? plan.write : plan.patch(left);
-        const op = change === Change.create ? RowOp.create : RowOp.write;
+        const op = change === Change.update ? RowOp.write : RowOp.create;
         log.push(op, shape.index, shape.tableNumber, start, start + 2, keyEnd, origin, recordIndex);
         return;
       }

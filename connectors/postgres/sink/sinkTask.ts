@@ -144,7 +144,10 @@ export class PostgresSinkTask implements SinkTask {
       return await work();
     } catch (error) {
       if (this.#context.signal.aborted) throw error;
-      throw asSinkError(error);
+      const failure = asSinkError(error);
+      if (!failure.retriable) throw failure;
+      // Retries are made in here; to get the same records again would help nothing.
+      throw new ConnectError(failure.code, failure.message, { cause: failure, place: failure.place });
     }
   }
 }
