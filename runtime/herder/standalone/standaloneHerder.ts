@@ -64,6 +64,7 @@ export class StandaloneHerder implements Herder {
   readonly #parts: Parts;
   readonly #supervisors: Map<string, ConnectorSupervisor>;
   #mutations: Promise<unknown> = Promise.resolve();
+  #closing: Promise<void> | null = null;
   #stage: WorkerStage = { description: 'starting connectors', startedMs: Date.now(), completedMs: null };
 
   private constructor(options: StandaloneOptions, parts: Parts, supervisors: Map<string, ConnectorSupervisor>) {
@@ -326,7 +327,12 @@ export class StandaloneHerder implements Herder {
   }
 
   /** Stops everything within the worker's graceful time. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     const { worker, statuses, statusStore, configs, resolver } = this.#parts;
     await Promise.all([...this.#supervisors.values()].map(supervisor => supervisor.close()));
     statuses.unassignAll();
