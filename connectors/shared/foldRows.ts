@@ -6,8 +6,11 @@
 import { type RowLog, RowOp } from './rowLog.ts';
 
 export interface FoldRules {
-  /** `merge`: one row per key (upsert, update). `keep`: no row is left out (insert). */
-  readonly mode: 'merge' | 'keep';
+  /**
+   * `merge`: one row per key, which is there afterwards (upsert). `change`: the same, but a write changes nothing where there is no row (update).
+   * `keep`: no row is left out (insert).
+   */
+  readonly mode: 'merge' | 'change' | 'keep';
   /** Whether rows of the shape give every column of their table. */
   isComplete(shape: number): boolean;
   /**
@@ -37,7 +40,7 @@ export function foldRows(log: RowLog, from: number, to: number, rules: FoldRules
   for (let row = from; row <= to; row++) {
     if (row < to && log.ops[row] !== RowOp.truncate) continue;
     if (row > start) {
-      const part = rules.mode === 'merge' ? mergeRows(log, start, row, rules) : keepRows(log, start, row);
+      const part = rules.mode === 'keep' ? keepRows(log, start, row) : mergeRows(log, start, row, rules);
       steps.push(...part.steps);
       foldedRows += part.foldedRows;
     }
@@ -106,7 +109,8 @@ function mergeRows(log: RowLog, from: number, to: number, rules: FoldRules): Fol
     now[before - from] = NOTHING;
     if (log.ops[row] === RowOp.delete) continue;
     if (log.ops[previous] === RowOp.delete) {
-      if (!rules.isComplete(log.shapes[row]!)) deleteFirst[at] = previous;
+      if (rules.mode === 'change') now[at] = previous;
+      else if (!rules.isComplete(log.shapes[row]!)) deleteFirst[at] = previous;
       continue;
     }
     deleteFirst[at] = deleteFirst[before - from]!;

@@ -6,7 +6,7 @@
 import type { Client } from 'pg';
 import { ConnectError, type SinkBatch, type SinkTaskContext, type TaskMetrics } from '../../../runtime/api/index.ts';
 import type { FlushTarget } from '../../shared/flushLane.ts';
-import { type FoldStep, foldRows } from '../../shared/foldRows.ts';
+import { type FoldRules, type FoldStep, foldRows } from '../../shared/foldRows.ts';
 import type { FailureClass } from '../../shared/retryTransient.ts';
 import { type RowLog, RowOp } from '../../shared/rowLog.ts';
 import type { InsertMode } from '../../shared/sqlSinkConfig.ts';
@@ -25,6 +25,11 @@ import {
   upsertSql,
 } from './statements.ts';
 
+const FOLD_MODES: Readonly<Record<InsertMode, FoldRules['mode']>> = {
+  insert: 'keep',
+  upsert: 'merge',
+  update: 'change',
+};
 /** Below it an upsert takes no longer than COPY, and never has to be tried again. */
 const MIN_COPY_ROWS = 64;
 /** Flushes of a table without COPY after it met a key that was there; doubled each time, halved each time it goes well. */
@@ -63,7 +68,7 @@ export class Applier implements FlushTarget {
 
   async write(log: RowLog, from: number, to: number): Promise<void> {
     const { steps, foldedRows } = foldRows(log, from, to, {
-      mode: this.#mode === 'insert' ? 'keep' : 'merge',
+      mode: FOLD_MODES[this.#mode],
       isComplete: shape => this.#shapes.get(shape).isComplete,
       merge: (rows, earlier, later) => this.#shapes.merge(rows, earlier, later),
     });
