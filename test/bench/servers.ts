@@ -34,6 +34,7 @@ export class Servers {
   readonly brokerSettings: BrokerSettings;
   readonly #kafka: LocalKafka | null;
   readonly #cleanups: (() => Promise<void>)[];
+  #stopping: Promise<void> | null = null;
 
   private constructor(
     postgres: LocalPostgres,
@@ -86,6 +87,7 @@ export class Servers {
 
   async connect(database: string): Promise<pg.Client> {
     const client = new pg.Client(this.postgres.url(database));
+    client.on('error', () => {}); // the server ends before its clients where a run is broken off; queries reject by themselves
     await client.connect();
     return client;
   }
@@ -147,8 +149,14 @@ export class Servers {
     };
   }
 
-  async stop(): Promise<void> {
-    for (const cleanup of this.#cleanups.reverse()) await cleanup();
+  /** Stops all that was started, the last first; what fails to stop does not keep the rest running. */
+  stop(): Promise<void> {
+    this.#stopping ??= (async () => {
+      for (const cleanup of this.#cleanups.reverse()) {
+        await cleanup().catch((error: Error) => progress(`stopping: ${error.message}`));
+      }
+    })();
+    return this.#stopping;
   }
 }
 
