@@ -94,7 +94,9 @@ export class TaskHost implements TaskExecutor {
         logger.debug({ err: error }, 'the task failed');
       } else if (!isAbort(error)) logger.warn({ err: error }, 'the task ended with an error while it was stopped');
     }
-    if (this.#tasks.get(taskKey(id))?.runner === runner) this.#tasks.delete(taskKey(id));
+    // A task that was given up says nothing more: another may run under its name.
+    if (this.#tasks.get(taskKey(id))?.runner !== runner) return;
+    this.#tasks.delete(taskKey(id));
     listener.taskState(id, failure === null ? 'UNASSIGNED' : 'FAILED', failure);
   }
 
@@ -112,7 +114,9 @@ export class TaskHost implements TaskExecutor {
     taskLogger(this.#options.logger, id).warn({ gracefulMs }, 'the task did not stop in time and is cancelled');
     running.runner.control.cancel();
     await endsWithin(running.ended, cancelMs);
-    if (this.#tasks.get(taskKey(id)) === running) this.#tasks.delete(taskKey(id));
+    if (this.#tasks.get(taskKey(id)) !== running) return;
+    this.#tasks.delete(taskKey(id));
+    this.#options.listener.taskState(id, 'UNASSIGNED', null);
   }
 
   forgetTopics(connector: string): void {

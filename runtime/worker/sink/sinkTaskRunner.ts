@@ -72,6 +72,10 @@ export class SinkTaskRunner implements TaskRunner {
     });
     delivery.consumer = consumer;
     resources.defer(() => consumer.close());
+    // A task that is given up must not keep its partitions from the one that takes its place.
+    control.cancelled.addEventListener('abort', () => {
+      consumer.close().catch(error => logger.warn({ err: error }, 'the consumer of a cancelled task did not close'));
+    });
     resources.defer(() => task.stop());
     const context: SinkTaskContext = {
       connectorName: id.connector,

@@ -27,6 +27,7 @@ export interface SenderOptions {
   readonly bufferBytes: number;
   readonly meter: TaskMeter;
   readonly logger: Logger;
+  /** Aborted when the task is given up: nothing is sent from then on. */
   readonly signal: AbortSignal;
 }
 
@@ -65,6 +66,8 @@ export class Sender {
   /** Sends what is open if a slot is free; else it goes when one is. */
   flush(): void {
     if (this.#underWay >= maxSends || this.#sendError !== null || this.#failure !== null) return;
+    // A task that was given up may come back from its poll: another may run in its place by now.
+    if (this.#options.signal.aborted) return;
     if (this.open.recordCount === 0 && this.#positions.length === 0) return;
     const group = this.#options.tracker.open();
     group.positions.push(...this.#positions);

@@ -210,3 +210,30 @@ test('topics.regex takes topics by full name; two tasks share the partitions', a
     () => probe('s12').events.join(),
   );
 });
+
+test('a sink task that never returns is cancelled; another takes over its partitions', async t => {
+  const w = await TestWorker.start(t, { 'task.shutdown.graceful.timeout.ms': '100' });
+  await w.write('in', numbered(3));
+  let release: () => void = () => {};
+  probe('s13').onPut = batches => (batches.length === 0 ? undefined : new Promise(resolve => (release = resolve)));
+  const id = await w.run('s13', { ...keeping, topics: 'in' });
+  await until(
+    () => release.length === 1,
+    () => 'no put',
+  );
+  await w.worker.stopTasks([id]);
+  const hung = release;
+  probe('s13').onPut = null;
+  await w.run('s13', { ...keeping, topics: 'in' });
+  await arrived('s13', 3);
+  await until(
+    async () => (await committed(w, 'connect-s13')) === 3,
+    () => 'not committed',
+  );
+  hung();
+  await until(
+    () => probe('s13').events.filter(e => e === 'stop').length === 1,
+    () => 'the first task did not end',
+  );
+  assert.equal(w.state(id), 'RUNNING', 'what was given up says nothing more');
+});
