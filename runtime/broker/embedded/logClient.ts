@@ -24,6 +24,7 @@ import {
 } from './protocol.ts';
 import { SharedBytes } from './sharedBytes.ts';
 import { type FlushMode, openStore, type Store } from './store.ts';
+import { storeError } from './storeError.ts';
 import { Wakeups } from './wakeups.ts';
 
 export interface EmbeddedOptions {
@@ -78,7 +79,11 @@ export class LogClient {
 
   static async open(dataDir: string, logger: Logger, options: EmbeddedOptions): Promise<LogClient> {
     if (isMainThread) {
-      mkdirSync(dataDir, { recursive: true });
+      try {
+        mkdirSync(dataDir, { recursive: true });
+      } catch (error) {
+        throw storeError(error, dataDir);
+      }
       const logThread = await startLogThread(dataDir, logger, options);
       return new LogClient(dataDir, logThread);
     }

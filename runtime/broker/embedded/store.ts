@@ -1,6 +1,6 @@
 /**
  * The files of the embedded broker: one LMDB environment with four databases. Owns their layout and the write transaction;
- * any thread or process may read, only the log thread of the owning process writes.
+ * any thread or process may read, only the log thread of the owning process writes. The space of what is removed is used again; the file never shrinks.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -22,7 +22,7 @@ export function storeError(error: unknown, dataDir: string): ConnectError {
     );
   return new ConnectError(
     'BROKER_STORE_FAILED',
-    `The embedded broker could not write to ${dataDir}: ${message}. Check the disk and the permissions.`,
+    `The embedded broker could not open or write its store in ${dataDir}: ${message}. Check the disk and the permissions.`,
     { cause: error },
   );
 }
