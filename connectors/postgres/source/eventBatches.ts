@@ -11,6 +11,8 @@ export class EventBatches {
   private readonly versions = new Map<number, TableVersion | null>();
   private readonly open = new Map<number, StreamBatch>();
   private batches: StreamBatch[] = [];
+  /** Records of the last batch of each version: the next one is made for as many. */
+  private readonly counts = new WeakMap<TableVersion, number>();
   private lastOid = -1;
   private last: StreamBatch | null = null;
   private origin: string | null = null;
@@ -78,7 +80,8 @@ export class EventBatches {
   }
 
   private add(version: TableVersion, isKeyed: boolean): StreamBatch {
-    const batch = new StreamBatch(version, isKeyed, this.hasTransactions, this.origin, this.originLsn);
+    const expected = isKeyed ? (this.counts.get(version) ?? 0) : 1;
+    const batch = new StreamBatch(version, isKeyed, this.hasTransactions, this.origin, this.originLsn, expected);
     this.batches.push(batch);
     return batch;
   }
@@ -102,6 +105,7 @@ export class EventBatches {
     const all = this.extra.length === 0 ? bytes : Buffer.concat([bytes, ...this.extra]);
     const now = processingTime();
     const batches = this.batches.filter(batch => batch.count > 0).map(batch => batch.finish(all, now, this.common));
+    for (const { version, count } of this.batches) this.counts.set(version, count);
     this.batches = [];
     this.open.clear();
     this.lastOid = -1;

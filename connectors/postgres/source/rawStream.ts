@@ -12,6 +12,12 @@ interface Waiter {
   resolve(): void;
 }
 
+export interface Linger {
+  readonly bytes: number;
+  readonly ms: number;
+}
+export const NO_LINGER: Linger = { bytes: 0, ms: 0 };
+
 export class RawStream {
   private readonly socket: Duplex;
   private readonly maxBytes: number;
@@ -53,13 +59,19 @@ export class RawStream {
     this.write(message);
   }
 
-  /** All bytes there are, behind `rest`, what an earlier read could not use; null where `wanted` did not come within `timeoutMs`. */
-  async read(rest: Buffer, wanted: number, timeoutMs: number, signal: AbortSignal): Promise<Buffer | null> {
-    this.wanted = wanted;
-    if (this.bytes < wanted && this.failure === null) {
-      if (this.socket.isPaused()) this.socket.resume();
-      await this.wait(timeoutMs, signal);
-    }
+  /**
+   * All bytes there are, behind `rest`, what an earlier read could not use; null where `wanted` did not come within `timeoutMs`. `linger` = after that,
+   * some time for more to come.
+   */
+  async read(
+    rest: Buffer,
+    wanted: number,
+    timeoutMs: number,
+    linger: Linger,
+    signal: AbortSignal,
+  ): Promise<Buffer | null> {
+    await this.waitFor(wanted, timeoutMs, signal);
+    if (this.bytes >= wanted && linger.ms > 0) await this.waitFor(linger.bytes, linger.ms, signal);
     if (this.bytes < wanted) {
       if (this.failure !== null) throw this.failure;
       return null;
@@ -70,6 +82,13 @@ export class RawStream {
     this.bytes = 0;
     if (this.socket.isPaused()) this.socket.resume();
     return all;
+  }
+
+  private async waitFor(wanted: number, timeoutMs: number, signal: AbortSignal): Promise<void> {
+    this.wanted = wanted;
+    if (this.bytes >= wanted || this.failure !== null) return;
+    if (this.socket.isPaused()) this.socket.resume();
+    await this.wait(timeoutMs, signal);
   }
 
   private wait(timeoutMs: number, signal: AbortSignal): Promise<void> {

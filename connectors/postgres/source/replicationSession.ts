@@ -3,7 +3,7 @@ import type pg from 'pg';
 import type { SourceSettings } from '../config.ts';
 import { quoteName } from './connection.ts';
 import { formatLsn } from './lsn.ts';
-import { missingBytes, RawStream } from './rawStream.ts';
+import { type Linger, missingBytes, RawStream } from './rawStream.ts';
 import { publicationOption } from './server.ts';
 
 const MICROS_TO_2000 = 946_684_800_000_000n;
@@ -31,8 +31,8 @@ export class ReplicationSession {
     this.timer.unref();
   }
 
-  read(rest: Buffer, timeoutMs: number, signal: AbortSignal): Promise<Buffer | null> {
-    return this.stream.read(rest, missingBytes(rest, 0), timeoutMs, signal);
+  read(rest: Buffer, timeoutMs: number, linger: Linger, signal: AbortSignal): Promise<Buffer | null> {
+    return this.stream.read(rest, missingBytes(rest, 0), timeoutMs, linger, signal);
   }
 
   /** 'd' int32 length 'r' int64 written, int64 flushed, int64 applied, int64 time, byte reply-now. */

@@ -9,6 +9,7 @@ import type { SourceSettings } from '../config.ts';
 import { connect, connectionError, isConnectionLoss, sqlState } from './connection.ts';
 import { PgOutputDecoder } from './pgoutput.ts';
 import type { StreamPosition } from './position.ts';
+import { NO_LINGER } from './rawStream.ts';
 import type { RelationVersions } from './relations.ts';
 import { ReplicationSession } from './replicationSession.ts';
 import { readSlot } from './server.ts';
@@ -17,6 +18,9 @@ import { NeedsTextForm } from './tableVersion.ts';
 
 const BINARY_SINCE = 140000;
 const FIRST_RETRY_MS = 200;
+/** While data keeps coming, a few ms gather more of it: each batch has a price of its own here and in the worker. The first after a rest goes at once. */
+const BUSY_MS = 5;
+const BUSY_LINGER = { bytes: 256 * 1024, ms: 5 };
 const EMPTY = Buffer.alloc(0);
 
 export interface StreamOptions {
@@ -42,6 +46,7 @@ export class ChangeStream {
   private isFull = false;
   /** Met while there were batches to hand out first. */
   private failure: { readonly error: unknown } | null = null;
+  private busyUntil = 0;
   private attempts = 0;
   private confirmed = 0n;
 
@@ -73,8 +78,10 @@ export class ChangeStream {
 
   private async receive(session: ReplicationSession, timeoutMs: number): Promise<SourceBatch[]> {
     if (!this.isFull) {
-      const more = await session.read(this.bytes.subarray(this.at), timeoutMs, this.options.signal);
+      const linger = performance.now() < this.busyUntil ? BUSY_LINGER : NO_LINGER;
+      const more = await session.read(this.bytes.subarray(this.at), timeoutMs, linger, this.options.signal);
       if (more === null) return [];
+      this.busyUntil = performance.now() + BUSY_MS;
       this.bytes = more;
       this.at = 0;
     }

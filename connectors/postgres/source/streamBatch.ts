@@ -13,7 +13,8 @@ import { plainValue } from '../../../schemas/transcode/plainView.ts';
 import { LONG } from './envelope.ts';
 import type { TableVersion } from './tableVersion.ts';
 
-const FIRST_CAPACITY = 64;
+const LEAST_CAPACITY = 64;
+const MOST_CAPACITY = 16384;
 const IS_LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 const LOW = IS_LITTLE_ENDIAN ? 0 : 1;
 const HIGH = IS_LITTLE_ENDIAN ? 1 : 0;
@@ -33,13 +34,13 @@ export class StreamBatch {
   readonly isKeyed: boolean;
   count = 0;
   byteLength = 0;
-  private capacity = FIRST_CAPACITY;
-  private before = new Int32Array(FIRST_CAPACITY);
-  private after = new Int32Array(FIRST_CAPACITY);
-  private key = new Int32Array(FIRST_CAPACITY);
-  private op = new Uint8Array(FIRST_CAPACITY);
-  private sequence = new Uint8Array(FIRST_CAPACITY);
-  private tombstones = new Uint8Array(FIRST_CAPACITY);
+  private capacity: number;
+  private before: Int32Array;
+  private after: Int32Array;
+  private key: Int32Array;
+  private op: Uint8Array;
+  private sequence: Uint8Array;
+  private tombstones: Uint8Array;
   private hasTombstones = false;
   private readonly longs: BigInt64Array[];
   private lsnHalves: Int32Array;
@@ -55,12 +56,21 @@ export class StreamBatch {
     hasTransactions: boolean,
     origin: string | null,
     originLsn: bigint | null,
+    expectedCount: number,
   ) {
+    const capacity = Math.min(MOST_CAPACITY, Math.max(LEAST_CAPACITY, 2 ** Math.ceil(Math.log2(expectedCount + 1))));
+    this.capacity = capacity;
+    this.before = new Int32Array(capacity);
+    this.after = new Int32Array(capacity);
+    this.key = new Int32Array(capacity);
+    this.op = new Uint8Array(capacity);
+    this.sequence = new Uint8Array(capacity);
+    this.tombstones = new Uint8Array(capacity);
     this.version = version;
     this.isKeyed = isKeyed;
     this.origin = [origin, originLsn];
     const count = hasTransactions ? LONG.collectionOrder + 1 : LONG.lastCommit + 1;
-    this.longs = Array.from({ length: count }, () => new BigInt64Array(FIRST_CAPACITY));
+    this.longs = Array.from({ length: count }, () => new BigInt64Array(capacity));
     this.lsnHalves = new Int32Array(this.longs[LONG.lsn]!.buffer);
   }
 

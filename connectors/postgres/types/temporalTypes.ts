@@ -5,6 +5,7 @@ import {
   isoDate,
   isoTime,
   isoTimestamp,
+  isoTimestampOf,
   parseDate,
   parseTime,
   parseTimestamp,
@@ -168,11 +169,17 @@ const zoned =
 
 /** timestamptz: ISO text in UTC with as many fraction digits as the column's precision. */
 export function timestampTzType(typmod: number): ColumnType {
-  const iso = zoned(precisionOf(typmod));
+  const digits = precisionOf(typmod);
+  const iso = zoned(digits);
   return columnType({
     schema: named('STRING', 'io.debezium.time.ZonedTimestamp'),
     fromText: text => iso(textMicros(text)),
-    fromBinary: (bytes, start) => iso(wireMicros(bytes, start)),
+    fromBinary: (bytes, start) => {
+      const micros = bytes.readInt32BE(start) * 4_294_967_296 + bytes.readUInt32BE(start + 4);
+      // Within some 280 years of 2000 a double is exact; the rest, infinities included, goes by bigint.
+      if (micros < 8e15 && micros > -8e15) return `${isoTimestampOf(micros + 946_684_800_000_000, digits)}Z`;
+      return iso(wireMicros(bytes, start));
+    },
     zero: iso(0n),
   });
 }
