@@ -4,12 +4,14 @@
  */
 import type { RowTranscoder } from '../../../schemas/converter.ts';
 import type { Schema } from '../../../schemas/data/index.ts';
+import { stringifyJson } from '../../../schemas/json/exactJson.ts';
 import { OutputBuffer } from '../../../schemas/outputBuffer.ts';
 import { ConnectError, type ConnectRecord, type Header, type SourceBatch, type WireBatch } from '../../api/index.ts';
 import { encodeHeaders, noHeaders, partitionForKey } from '../../broker/records/index.ts';
 import type { TaskMeter } from '../../metrics/taskMeter.ts';
 import type { Converters } from '../converters.ts';
 import type { ErrorPolicy, Failure, Stage } from '../errors/errorPolicy.ts';
+import { located } from '../errors/located.ts';
 import { retryFor } from '../errors/retryFor.ts';
 import type { TransformChain } from '../transformChain.ts';
 import { EncoderCache } from './encoderCache.ts';
@@ -165,10 +167,13 @@ export class BatchEncoder {
   #appendRecord(batch: SourceBatch, index: number, now: number): boolean {
     let record = this.#held;
     if (record === null) {
-      this.#stage = 'TRANSFORMATION';
+      this.#stage = 'VALUE_CONVERTER';
       const { chain } = this.#options;
       record = batch.record(index);
-      if (chain !== null) record = chain.apply(record);
+      if (chain !== null) {
+        this.#stage = 'TRANSFORMATION';
+        record = chain.apply(record);
+      }
       if (record === null) return true;
     }
     const { topic: name, keySchema, valueSchema } = record;
@@ -268,10 +273,11 @@ export class BatchEncoder {
             : stage === 'HEADER_CONVERTER'
               ? this.#options.converters.header.className
               : 'org.apache.kafka.clients.producer.KafkaProducer';
+    const position = batch.sourceOffset === null ? undefined : stringifyJson(batch.sourceOffset);
     return {
       stage,
       className,
-      error,
+      error: located(error, stage, { topic: batch.topic, position }),
       place: { topic: batch.topic, sourcePartition: batch.sourcePartition, sourceOffset: batch.sourceOffset },
       contents: () => batch.record(index),
     };

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { probe } from './testPlugins.ts';
 import { TestWorker, until } from './testWorker.ts';
@@ -113,7 +115,7 @@ const failing = { transforms: 'f', 'transforms.f.type': 'test.Suffix$Value', 'tr
 test('a failing transform ends the task, and the offset stays before its record', async t => {
   const w = await TestWorker.start(t);
   const failure = await w.failure(await w.run('strict', { ...counting, ...failing, topic: 't', count: '9' }));
-  assert.match(failure.trace, /v3 is not liked/);
+  assert.match(failure.trace, /^\[TRANSFORM_FAILED\] v3 is not liked \(topic t, position {"next":4}, connector strict/);
   const [position] = await w.worker.sourceOffsets('strict', {});
   assert.deepEqual(position?.offset, { next: 3 });
 });
@@ -172,4 +174,36 @@ test('a record above max.request.size ends the task with its code', async t => {
   const w = await TestWorker.start(t);
   const config = { ...counting, topic: 't', count: '5', 'producer.override.max.request.size': '3' };
   assert.match((await w.failure(await w.run('large', config))).trace, /^\[BROKER_RECORD_TOO_LARGE\]/);
+});
+
+test('while the schema registry is away a batch is kept; nothing is lost', async t => {
+  const w = await TestWorker.start(t);
+  const server = createServer((_, response) => {
+    response.setHeader('content-type', 'application/json');
+    response.end('{"id":7}');
+  });
+  const listen = (port: number): Promise<void> =>
+    new Promise(resolve => server.listen(port, '127.0.0.1', () => resolve()));
+  await listen(0);
+  const { port } = server.address() as AddressInfo;
+  await new Promise(resolve => server.close(resolve));
+  await w.run('away', {
+    'connector.class': 'DatagenSource',
+    topic: 't',
+    iterations: '3000',
+    'value.converter': 'io.confluent.connect.avro.AvroConverter',
+    'value.converter.schema.registry.url': `http://127.0.0.1:${port}`,
+    'value.converter.max.retries': '0',
+    'key.converter': 'org.apache.kafka.connect.json.JsonConverter',
+  });
+  await until(
+    () => (w.snapshots.get('0:away')?.counters.total_retries ?? 0) > 0,
+    () => 'no retry',
+  );
+  assert.deepEqual(await w.worker.sourceOffsets('away', {}), []);
+  await listen(port);
+  t.after(() => server.close());
+  const records = await w.read('t', 3000);
+  assert.equal(records.length, 3000);
+  assert.equal(records[0]!.key?.includes('"payload":{"order_id":0}'), true);
 });
