@@ -5,7 +5,7 @@
 import { resolve } from 'node:path';
 import convict from 'convict';
 import { ConnectError } from '../../schemas/errors.ts';
-import { type ConfigKey, parseKey } from '../api/configDef.ts';
+import { type ConfigKey, type ConfigValues, parseKey } from '../api/configDef.ts';
 import type { Config } from '../api/connector.ts';
 import type { BrokerSettings } from '../broker/port.ts';
 import { type RegistrySettings, type WorkerConfig, withPrefix } from './workerConfig.ts';
@@ -27,7 +27,7 @@ export function loadWorkerConfig(sources: WorkerConfigSources): { config: Worker
   const { values, errors } = workerConfigDef.parse(checked);
   if (errors.length > 0) throw invalid(errors.map(error => error.message));
   const groupId = values['group.id'];
-  const broker = brokerSettings(values['bootstrap.servers'], values['data.dir'], raw);
+  const broker = brokerSettings(values, raw);
   const config: WorkerConfig = {
     ...values,
     'config.storage.topic': values['config.storage.topic'] ?? `${groupId}-configs`,
@@ -121,8 +121,11 @@ function isMeaningful(key: string): boolean {
   return Object.hasOwn(workerKeys, key) || clientKey.test(key) || passedOn.test(key);
 }
 
-function brokerSettings(servers: readonly string[], dataDir: string, raw: Config): BrokerSettings {
-  if (servers.length === 0) return { kind: 'embedded', dataDir: resolve(dataDir) };
+function brokerSettings(values: ConfigValues<typeof workerKeys>, raw: Config): BrokerSettings {
+  if (values['bootstrap.servers'].length === 0) {
+    const flush = values['data.flush'] === 'fsync' ? 'fsync' : 'os';
+    return { kind: 'embedded', dataDir: resolve(values['data.dir']), flush };
+  }
   return { kind: 'kafka', settings: Object.fromEntries(Object.entries(raw).filter(([key]) => clientKey.test(key))) };
 }
 

@@ -23,6 +23,14 @@ export const workerKeys = {
     importance: 'HIGH',
     documentation: 'Folder of the embedded broker and schema registry. Not used where bootstrap.servers is set.',
   },
+  'data.flush': {
+    type: 'STRING',
+    default: 'os',
+    oneOf: ['os', 'fsync'],
+    importance: 'LOW',
+    documentation:
+      'When the embedded broker acknowledges. os: the record survives the end of the process at any moment. fsync: a power cut as well.',
+  },
   'schema.registry.url': {
     type: 'LIST',
     default: '',

@@ -5,6 +5,7 @@
 import swagger from '@fastify/swagger';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { ConnectError, type Logger } from '../api/index.ts';
+import type { RegistryRoute } from '../broker/embedded/registryApi.ts';
 import { version } from '../config/version.ts';
 import type { WorkerConfig } from '../config/workerConfig.ts';
 import type { Herder } from '../herder/herder.ts';
@@ -21,6 +22,7 @@ import { lifecycleRoutes } from './routes/lifecycleRoutes.ts';
 import { loggerRoutes } from './routes/loggerRoutes.ts';
 import { offsetRoutes } from './routes/offsetRoutes.ts';
 import { pluginRoutes } from './routes/pluginRoutes.ts';
+import { registryRoutes } from './routes/registryRoutes.ts';
 import { rootRoutes } from './routes/rootRoutes.ts';
 
 export interface RestOptions {
@@ -28,8 +30,8 @@ export interface RestOptions {
   readonly metrics: WorkerMetrics;
   readonly levels: LogLevels;
   readonly logger: Logger;
-  /** Further routes, such as those of the embedded registry. */
-  readonly extend?: (app: FastifyInstance) => void;
+  /** The embedded schema registry's API, where there is one. */
+  readonly registry: readonly RegistryRoute[];
 }
 
 const bodyLimitBytes = 16 * 1024 * 1024;
@@ -91,7 +93,7 @@ export class RestServer {
     resource(app, '/openapi.json', 'worker', {
       GET: { summary: 'This document', handler: () => app.swagger() },
     });
-    options.extend?.(app);
+    registryRoutes(app, options.registry);
     try {
       await app.listen({ host: address.host, port: address.port });
     } catch (error) {

@@ -1,5 +1,7 @@
 /** `millrace standalone`: one worker process with its REST API, until SIGTERM or SIGINT. */
 import type { Config } from '../../api/index.ts';
+import { EmbeddedRegistry } from '../../broker/embedded/embeddedRegistry.ts';
+import { registryApi } from '../../broker/embedded/registryApi.ts';
 import { loadWorkerConfig } from '../../config/loadWorkerConfig.ts';
 import type { WorkerConfig } from '../../config/workerConfig.ts';
 import { workerKeys } from '../../config/workerKeys.ts';
@@ -39,7 +41,9 @@ export async function standalone(args: readonly string[]): Promise<number> {
   process.on('unhandledRejection', error => logger.error({ err: error }, 'unexpected error; the worker goes on'));
   const metrics = new WorkerMetrics();
   const signal = endSignal();
-  const rest = await RestServer.start({ config, metrics, levels, logger });
+  const registry = config.registry.kind === 'embedded' ? EmbeddedRegistry.open(config.registry.dataDir, logger) : null;
+  const registryRoutes = registry === null ? [] : registryApi(registry);
+  const rest = await RestServer.start({ config, metrics, levels, logger, registry: registryRoutes });
   const herder = await StandaloneHerder.start({
     config,
     pluginModules: pluginModules(config['plugin.path']),
@@ -58,6 +62,7 @@ export async function standalone(args: readonly string[]): Promise<number> {
   deadline.unref();
   await rest.close();
   await herder.close();
+  await registry?.close();
   logger.info({}, 'worker has stopped');
   return 0;
 }

@@ -57,7 +57,7 @@ export async function topics(args: readonly string[]): Promise<number> {
   try {
     if (topic === undefined) await list(broker);
     else {
-      const registry = await readerRegistry(config.registry, logger);
+      const registry = readerRegistry(config.registry, logger);
       const text = new RecordText(registry);
       const tail = { topic, fromBeginning: values['from-beginning'] === true, count, follow: values.follow === true };
       await tailTopic(broker, text, tail, process.stdout, untilSignal());

@@ -6,7 +6,7 @@ import { loadWorkerConfig } from '../../../runtime/config/loadWorkerConfig.ts';
 test('without any source: embedded broker and registry, topics by group.id', () => {
   const { config, ignored } = loadWorkerConfig({});
   const dataDir = resolve('./millrace-data');
-  assert.deepEqual(config.broker, { kind: 'embedded', dataDir });
+  assert.deepEqual(config.broker, { kind: 'embedded', dataDir, flush: 'os' });
   assert.deepEqual(config.registry, { kind: 'embedded', dataDir });
   assert.equal(config['offset.storage.topic'], 'millrace-offsets');
   assert.equal(config['config.storage.topic'], 'millrace-configs');
