@@ -1,11 +1,13 @@
 /**
- * A load whose every commit can be checked afterwards: rows count up, n = n + 1, beside inserts, deletes and key changes. The final n of a row
- * says which values the topic must hold, in order, at least once; lost connections and unknown commits do not matter.
+ * A load whose every commit can be checked afterwards: rows count up, n = n + 1, beside inserts, deletes, key changes and transactions of many rows.
+ * The final n of a row says which values the topic must hold; lost connections and unknown commits do not matter.
  */
 import pg from 'pg';
 
 export const LEDGER_TABLES = ['counter', 'bulk', 'item'] as const;
 const COUNTERS = 40;
+const ITEMS = 500;
+const MANY_ROWS = 5000;
 
 /** `bulkRows` rows make the initial snapshot long enough to be hit. */
 export async function createLedger(url: string, bulkRows: number): Promise<void> {
@@ -13,26 +15,31 @@ export async function createLedger(url: string, bulkRows: number): Promise<void>
   await client.connect();
   try {
     await client.query(`
-      CREATE TABLE counter (id integer PRIMARY KEY, n integer NOT NULL, note text);
       CREATE TABLE bulk (id integer PRIMARY KEY, amount numeric(12,2) NOT NULL, note text NOT NULL, at timestamptz NOT NULL DEFAULT now());
+      CREATE TABLE counter (id integer PRIMARY KEY, n integer NOT NULL, note text);
       CREATE TABLE item (id integer PRIMARY KEY, name text NOT NULL);
       INSERT INTO counter SELECT n, 0, NULL FROM generate_series(1, ${COUNTERS}) n;
       INSERT INTO bulk SELECT n, n * 1.25, repeat('row ' || n || ' ', 20) FROM generate_series(1, ${bulkRows}) n;
-      INSERT INTO item SELECT n, 'item ' || n FROM generate_series(1, 500) n;
+      INSERT INTO item SELECT n, 'item ' || n FROM generate_series(1, ${ITEMS}) n;
     `);
   } finally {
     await client.end();
   }
 }
 
-/** Runs until the signal aborts; a lost connection is made again. */
+/** One connection that writes until the signal aborts; a lost connection is made again. Several may run, each with a `lane` of its own. */
 export class LedgerLoad {
   commits = 0;
+  /** Keys of items whose insert was acknowledged. */
+  readonly inserted: number[] = [];
   readonly #url: string;
-  #nextItem = 501;
+  readonly #lanes: number;
+  #nextItem: number;
 
-  constructor(url: string) {
+  constructor(url: string, lane: number, lanes: number) {
     this.#url = url;
+    this.#lanes = lanes;
+    this.#nextItem = ITEMS + 1 + lane;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -46,7 +53,7 @@ export class LedgerLoad {
           this.commits++;
         }
       } catch {
-        await new Promise(resolve => setTimeout(resolve, 20)); // the server is down: try again
+        await new Promise(resolve => setTimeout(resolve, 20)); // the server is down, or two transactions met: try again
       } finally {
         await client.end().catch(() => {});
       }
@@ -56,19 +63,34 @@ export class LedgerLoad {
   async #transaction(client: pg.Client): Promise<void> {
     const kind = this.commits % 5;
     const random = (max: number): number => 1 + Math.floor(Math.random() * max);
-    if (kind < 3) {
-      const first = random(COUNTERS - 4);
-      await client.query("UPDATE counter SET n = n + 1, note = 'n' || n WHERE id BETWEEN $1 AND $1 + 3", [first]);
-    } else if (kind === 3) {
-      const id = this.#nextItem++;
-      await client.query('INSERT INTO item VALUES ($1, $2) ON CONFLICT DO NOTHING', [id, `new ${id}`]);
-      await client.query('DELETE FROM item WHERE id = $1', [random(id)]);
+    const count = `UPDATE counter SET n = n + 1, note = 'n' || n WHERE id BETWEEN $1 AND $1 + 3`;
+    const first = random(COUNTERS - 4);
+    if (this.commits % 400 === 399) {
+      await client.query('UPDATE bulk SET amount = amount + 1 WHERE id BETWEEN $1 AND $2', [first, first + MANY_ROWS]);
+    } else if (kind < 2) {
+      await client.query(count, [first]);
+    } else if (kind === 2) {
+      await client.query('BEGIN');
+      await client.query(count, [first]);
+      await client.query(count, [first]);
       await client.query('UPDATE bulk SET amount = amount + 1 WHERE id = $1', [random(1000)]);
+      await client.query('COMMIT');
+    } else if (kind === 3) {
+      const id = this.#newItem();
+      await client.query('INSERT INTO item VALUES ($1, $2)', [id, `new ${id}`]);
+      this.inserted.push(id);
+      await client.query('DELETE FROM item WHERE id = $1', [random(id)]);
     } else {
       // a key change: delete and create in the topic; the new keys are never used elsewhere
-      const id = this.#nextItem++;
+      const id = this.#newItem();
       await client.query('UPDATE item SET id = -$1::int WHERE id = (SELECT min(id) FROM item WHERE id > 0)', [id]);
     }
+  }
+
+  #newItem(): number {
+    const id = this.#nextItem;
+    this.#nextItem += this.#lanes;
+    return id;
   }
 }
 

@@ -1,21 +1,15 @@
 /**
- * The fault run: PostgreSQL to topics to PostgreSQL under load, while worker, databases, broker and task threads are killed at random, the snapshot
- * included. Afterwards the target must equal the source row by row, and the topic must hold every committed change, in order per key.
+ * The fault run: PostgreSQL to topics to PostgreSQL under load, while worker, databases, broker and task threads are killed at random, first during the
+ * snapshot, then during the stream. Afterwards the target equals the source row by row, the topics hold every committed change (see countOrder.ts),
+ * nothing went wrong that nobody caused, the worker stops in time and leaves nothing behind in the databases.
  */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import pg from 'pg';
-import type { BrokerSettings } from '../../runtime/broker/port.ts';
 import { compareTables } from '../demo/compareTables.ts';
 import { avroConverter } from '../services/avroConverter.ts';
-import { LocalKafka } from '../services/localKafka.ts';
-import { LocalPostgres } from '../services/localPostgres.ts';
 import { waitUntil } from '../services/waitUntil.ts';
-import { WorkerProcess } from '../services/workerProcess.ts';
-import { createLedger, finalCounts, LEDGER_TABLES, LedgerLoad } from './ledger.ts';
-import { checkCounterTopic } from './topicCounts.ts';
+import { finalCounts, LEDGER_TABLES, LedgerLoad } from './ledger.ts';
+import { LedgerPipeline } from './ledgerPipeline.ts';
+import { checkTopics } from './topicCheck.ts';
 
 export interface FaultRun {
   readonly broker: 'embedded' | 'kafka';
@@ -28,7 +22,12 @@ export interface FaultRun {
   readonly report: (line: string) => void;
 }
 
-const CATCH_UP_TIMEOUT_MS = 180_000;
+const LANES = 2;
+const SNAPSHOT_TIMEOUT_MS = 120_000;
+/** From the last fault on. The longest wait before a restart is part of it, and all that was written meanwhile. */
+const CATCH_UP_TIMEOUT_MS = 120_000;
+/** task.shutdown.graceful.timeout.ms, and a little for statuses and connections. */
+const STOP_TIMEOUT_MS = 5_000 + 3_000;
 
 /** Numbers in [0, 1) from a seed (mulberry32). */
 function randomFrom(seed: number): () => number {
@@ -43,146 +42,141 @@ function randomFrom(seed: number): () => number {
 
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms));
 
+type Fault = readonly [name: string, strike: () => Promise<void>];
+
 export async function runFaults(run: FaultRun): Promise<void> {
   const random = randomFrom(run.seed);
-  const cleanups: (() => Promise<void>)[] = [];
+  const started = Date.now();
+  const pipeline = await LedgerPipeline.start(run.broker, run.bulkRows);
+  const stopLoad = new AbortController();
+  const lanes = Array.from({ length: LANES }, (_, lane) => new LedgerLoad(pipeline.sourceUrl, lane, LANES));
+  const loading = Promise.all(lanes.map(load => load.run(stopLoad.signal)));
   try {
-    const source = await LocalPostgres.start({ fsync: 'off' });
-    cleanups.push(() => source.stop());
-    const target = await LocalPostgres.start({ fsync: 'off' });
-    cleanups.push(() => target.stop());
-    await query(source.url('postgres'), 'CREATE DATABASE ledger');
-    await query(target.url('postgres'), 'CREATE DATABASE copy');
-    await createLedger(source.url('ledger'), run.bulkRows);
-
-    const dataDir = await mkdtemp(join(tmpdir(), 'millrace-faults-'));
-    cleanups.push(() => rm(dataDir, { recursive: true, force: true }));
-    const kafka = run.broker === 'kafka' ? await LocalKafka.start() : null;
-    if (kafka) cleanups.push(() => kafka.stop());
-    const where = kafka
-      ? ['--bootstrap-servers', kafka.bootstrapServers, '--schema-registry', kafka.registryUrl]
-      : ['--data-dir', dataDir];
-    const worker = await WorkerProcess.start(where, {
-      MILLRACE_TEST_HOOKS: '1', // SIGUSR2 ends a task thread
-      CONNECT_OFFSET_FLUSH_INTERVAL_MS: '500',
-      CONNECT_ERRORS_RESTART_MAX: '1000',
-    });
-    cleanups.push(() => worker.kill());
-    await createConnectors(worker, source.port, target.port);
-
-    const stopLoad = new AbortController();
-    const load = new LedgerLoad(source.url('ledger'));
-    const loading = load.run(stopLoad.signal);
-    cleanups.push(async () => {
-      stopLoad.abort();
-      await loading;
-    });
-
-    const kinds: [string, () => Promise<void>][] = [
-      ['worker', () => killWorker(worker, random)],
-      ['task thread', async () => void process.kill(worker.pid, 'SIGUSR2')],
-      ['source database', () => killDatabase(source, random)],
-      ['target database', () => killDatabase(target, random)],
-    ];
-    if (kafka) {
-      const killBroker = async (): Promise<void> => {
-        await kafka.killBroker();
-        await pause(random() * 1000);
-        await kafka.startBroker();
-      };
-      kinds.push(['broker', killBroker]);
-    }
+    const faults = faultsOf(pipeline, random);
     const counts = new Map<string, number>();
-    for (let n = 0; n < run.faults; n++) {
+    const strike = async (...struck: readonly Fault[]): Promise<void> => {
+      for (const [name] of struck) counts.set(name, (counts.get(name) ?? 0) + 1);
+      await Promise.all(struck.map(([, how]) => how()));
+      const what = struck.map(([name]) => name).join(' and ');
+      assert.ok(pipeline.worker.running, `the worker ended by itself after a fault of the ${what}`);
+    };
+
+    let duringSnapshot = 0;
+    for (const fault of faults) {
+      if (!(await pipeline.isSnapshotUnderWay())) break;
+      await pause(random() * 300);
+      if (await pipeline.isCopying()) duringSnapshot++;
+      await strike(fault);
+    }
+    await waitUntil('the snapshot is complete', SNAPSHOT_TIMEOUT_MS, () => pipeline.isSnapshotSafe());
+    const snapshotEnd = await pipeline.topicEnds('ledger.public.counter');
+    const insertedBefore = lanes.map(load => load.inserted.length);
+
+    const total = (): number => [...counts.values()].reduce((sum, times) => sum + times, 0);
+    for (let n = 0; total() < run.faults; n++) {
       await pause(random() * run.maxPauseMs);
-      const [name, strike] = kinds[n < kinds.length ? n : Math.floor(random() * kinds.length)]!;
-      counts.set(name, (counts.get(name) ?? 0) + 1);
-      await strike();
-      assert.ok(worker.running, `the worker ended by itself after a fault of the ${name}:\n${worker.output}`);
+      const first = n < faults.length ? n : Math.floor(random() * faults.length);
+      // now and then two at once
+      const second = random() < 0.15 && total() + 2 <= run.faults ? Math.floor(random() * faults.length) : first;
+      await strike(...[...new Set([first, second])].map(index => faults[index]!));
     }
     await pause(1000);
     stopLoad.abort();
     await loading;
-    run.report(
-      `${run.broker}: ${[...counts].map(([name, times]) => `${times} × ${name}`).join(', ')}; ${load.commits} commits`,
-    );
 
-    await caughtUp(worker, source.url('ledger'), target.url('copy'));
-    const settings: BrokerSettings = kafka
-      ? { kind: 'kafka', settings: { 'bootstrap.servers': kafka.bootstrapServers } }
-      : { kind: 'embedded', dataDir };
-    const converter = avroConverter(`${kafka ? kafka.registryUrl : `${worker.url}/registry`}`);
-    const problems = await checkCounterTopic(
-      settings,
-      converter,
-      'ledger.public.counter',
-      await finalCounts(source.url('ledger')),
+    const lastFault = Date.now();
+    await caughtUp(pipeline);
+    const recoveredMs = Date.now() - lastFault;
+    const commits = lanes.reduce((sum, load) => sum + load.commits, 0);
+    run.report(
+      `${run.broker}: ${total()} faults (${[...counts].map(([name, times]) => `${times} × ${name}`).join(', ')}), ${duringSnapshot} of them during the snapshot; ` +
+        `${commits} commits; equal ${recoveredMs} ms after the load's end; ${Date.now() - started} ms in all`,
     );
+    assert.ok(duringSnapshot >= 3, `only ${duringSnapshot} faults met the snapshot: it is too short`);
+    assert.ok(commits > run.faults * 10, `only ${commits} commits`);
+
+    const problems = await checkTopics({
+      settings: pipeline.brokerSettings,
+      converter: avroConverter(pipeline.registryUrl),
+      snapshotEnd,
+      finalCounts: await finalCounts(pipeline.sourceUrl),
+      insertedItems: lanes.flatMap((load, lane) => load.inserted.slice(insertedBefore[lane])),
+    });
     assert.deepEqual(problems, []);
-    await worker.stop();
+    await stopsWell(pipeline);
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${await pipeline.describe()}`, { cause: error });
   } finally {
-    for (const cleanup of cleanups.reverse()) await cleanup();
+    stopLoad.abort();
+    await loading;
+    await pipeline.close();
   }
 }
 
-async function killWorker(worker: WorkerProcess, random: () => number): Promise<void> {
-  await worker.kill();
-  await pause(random() * 300);
-  await worker.restart();
+/** Those that interrupt the snapshot first. */
+function faultsOf(pipeline: LedgerPipeline, random: () => number): readonly Fault[] {
+  const { source, target, worker, kafka } = pipeline;
+  const faults: Fault[] = [
+    [
+      'source database',
+      async () => {
+        await source.kill();
+        await pause(random() * 1000);
+        await source.restart();
+      },
+    ],
+    [
+      'worker',
+      async () => {
+        await worker.kill();
+        await pause(random() * 300);
+        await worker.restart();
+      },
+    ],
+    // a worker that is being killed as well has no threads left
+    ['task thread', async () => void (worker.running && process.kill(worker.pid, 'SIGUSR2'))],
+    [
+      'target database',
+      async () => {
+        await target.kill();
+        await pause(random() * 1000);
+        await target.restart();
+      },
+    ],
+  ];
+  if (kafka !== null) {
+    faults.push([
+      'broker',
+      async () => {
+        await kafka.killBroker();
+        await pause(random() * 1000);
+        await kafka.startBroker();
+      },
+    ]);
+  }
+  return faults;
 }
 
-async function killDatabase(database: LocalPostgres, random: () => number): Promise<void> {
-  await database.kill();
-  await pause(random() * 1000);
-  await database.restart();
-}
-
-async function caughtUp(worker: WorkerProcess, sourceUrl: string, targetUrl: string): Promise<void> {
+async function caughtUp(pipeline: LedgerPipeline): Promise<void> {
   let last = '';
   const equal = async (): Promise<boolean> => {
-    const { rows, differences, examples } = await compareTables(sourceUrl, targetUrl, LEDGER_TABLES);
-    last = `${differences} of ${rows} rows differ: ${examples.join('; ')}`;
-    return differences === 0;
+    const result = await compareTables(pipeline.sourceUrl, pipeline.targetUrl, LEDGER_TABLES);
+    last = `${result.differences} of ${result.rows} rows differ: ${result.examples.join('; ')}`;
+    return result.differences === 0;
   };
-  try {
-    await waitUntil('the target equals the source', CATCH_UP_TIMEOUT_MS, equal, 500);
-  } catch (error) {
-    const status = await worker.request('GET', '/connectors?expand=status').catch(String);
-    throw new Error(`${last}\n${JSON.stringify(status, null, 1)}\n${worker.output}`, { cause: error });
-  }
-}
-
-async function createConnectors(worker: WorkerProcess, sourcePort: number, targetPort: number): Promise<void> {
-  await worker.createConnector('ledger-source', {
-    'connector.class': 'io.debezium.connector.postgresql.PostgresConnector',
-    'database.hostname': '127.0.0.1',
-    'database.port': String(sourcePort),
-    'database.user': 'postgres',
-    'database.password': 'postgres',
-    'database.dbname': 'ledger',
-    'topic.prefix': 'ledger',
-    'plugin.name': 'pgoutput',
-  });
-  await worker.createConnector('ledger-sink', {
-    'connector.class': 'millrace.PostgresSink',
-    'topics.regex': 'ledger\\.public\\..*',
-    'connection.url': `postgres://postgres:postgres@127.0.0.1:${targetPort}/copy`,
-    'table.name.format': '${source.table}',
-    'insert.mode': 'upsert',
-    'pk.mode': 'record_key',
-    'delete.enabled': 'true',
-    'auto.create': 'true',
-    'consumer.override.metadata.max.age.ms': '1000',
-    'consumer.override.session.timeout.ms': '6000',
+  await waitUntil('the target equals the source', CATCH_UP_TIMEOUT_MS, equal, 500).catch(error => {
+    throw new Error(last, { cause: error });
   });
 }
 
-async function query(url: string, text: string): Promise<void> {
-  const client = new pg.Client(url);
-  await client.connect();
-  try {
-    await client.query(text);
-  } finally {
-    await client.end();
-  }
+async function stopsWell(pipeline: LedgerPipeline): Promise<void> {
+  const { worker } = pipeline;
+  const asked = Date.now();
+  await worker.stop();
+  assert.ok(Date.now() - asked < STOP_TIMEOUT_MS, `the worker took ${Date.now() - asked} ms to stop`);
+  assert.deepEqual(worker.complaints, []);
+  // nothing of an earlier life writes on, or stays connected
+  await waitUntil('no connection is left', 10_000, async () => (await pipeline.leftConnections()) === 0);
+  assert.deepEqual(await pipeline.slots(), ['debezium']);
+  await caughtUp(pipeline);
 }

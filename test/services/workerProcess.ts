@@ -22,6 +22,8 @@ export class WorkerProcess {
   readonly #env: Readonly<Record<string, string>>;
   #process: ChildProcess | null = null;
   #output = '';
+  #line = '';
+  readonly #complaints: string[] = [];
 
   private constructor(listen: string, args: readonly string[], env: Readonly<Record<string, string>>) {
     this.#listen = listen;
@@ -40,6 +42,11 @@ export class WorkerProcess {
   /** The end of what the process printed, for messages. */
   get output(): string {
     return this.#output;
+  }
+
+  /** What the process logged that no fault outside of it explains: unhandled rejections, and threads that ended by an error. */
+  get complaints(): readonly string[] {
+    return this.#complaints;
   }
 
   get pid(): number {
@@ -63,6 +70,7 @@ export class WorkerProcess {
     for (const stream of [child.stdout, child.stderr]) {
       stream?.on('data', (chunk: Buffer) => {
         this.#output = (this.#output + chunk.toString()).slice(-KEPT_OUTPUT_CHARS);
+        this.#lookForComplaints(chunk.toString());
       });
     }
     await waitUntil('the worker answers /health', START_TIMEOUT_MS, async () => {
@@ -72,6 +80,14 @@ export class WorkerProcess {
       await this.kill();
       throw error;
     });
+  }
+
+  #lookForComplaints(text: string): void {
+    const lines = (this.#line + text).split('\n');
+    this.#line = lines.pop()!;
+    const isComplaint = (line: string): boolean =>
+      line.includes('unexpected error') || (line.includes('a task thread ended') && line.includes('"err"'));
+    this.#complaints.push(...lines.filter(isComplaint));
   }
 
   /** Any request; the parsed body. Throws for statuses above 399. */

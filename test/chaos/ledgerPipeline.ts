@@ -1,0 +1,179 @@
+/** The servers, the worker and the two connectors that copy the ledger from one PostgreSQL to another, all of their own. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import type { BrokerSettings } from '../../runtime/broker/port.ts';
+import { LocalKafka } from '../services/localKafka.ts';
+import { LocalPostgres } from '../services/localPostgres.ts';
+import { waitUntil } from '../services/waitUntil.ts';
+import { WorkerProcess } from '../services/workerProcess.ts';
+import { createLedger } from './ledger.ts';
+import { topicEnds } from './topicCheck.ts';
+
+interface Parts {
+  readonly source: LocalPostgres;
+  readonly target: LocalPostgres;
+  readonly kafka: LocalKafka | null;
+  readonly dataDir: string;
+  readonly worker: WorkerProcess;
+}
+
+const APPLICATIONS = "application_name LIKE 'millrace%'";
+const SNAPSHOT_START_TIMEOUT_MS = 60_000;
+
+export class LedgerPipeline {
+  readonly source: LocalPostgres;
+  readonly target: LocalPostgres;
+  /** null = the embedded broker. */
+  readonly kafka: LocalKafka | null;
+  readonly worker: WorkerProcess;
+  readonly #dataDir: string;
+  readonly #cleanups: readonly (() => Promise<void>)[];
+
+  private constructor(parts: Parts, cleanups: readonly (() => Promise<void>)[]) {
+    this.source = parts.source;
+    this.target = parts.target;
+    this.kafka = parts.kafka;
+    this.worker = parts.worker;
+    this.#dataDir = parts.dataDir;
+    this.#cleanups = cleanups;
+  }
+
+  static async start(broker: 'embedded' | 'kafka', bulkRows: number): Promise<LedgerPipeline> {
+    const cleanups: (() => Promise<void>)[] = [];
+    try {
+      const source = await LocalPostgres.start({ fsync: 'off' });
+      cleanups.push(() => source.stop());
+      const target = await LocalPostgres.start({ fsync: 'off' });
+      cleanups.push(() => target.stop());
+      await rowsOf(source.url('postgres'), 'CREATE DATABASE ledger');
+      await rowsOf(target.url('postgres'), 'CREATE DATABASE copy');
+      await createLedger(source.url('ledger'), bulkRows);
+      const dataDir = await mkdtemp(join(tmpdir(), 'millrace-faults-'));
+      cleanups.push(() => rm(dataDir, { recursive: true, force: true }));
+      const kafka = broker === 'kafka' ? await LocalKafka.start() : null;
+      if (kafka) cleanups.push(() => kafka.stop());
+      const where = kafka
+        ? ['--bootstrap-servers', kafka.bootstrapServers, '--schema-registry', kafka.registryUrl]
+        : ['--data-dir', dataDir];
+      const worker = await WorkerProcess.start(where, {
+        MILLRACE_TEST_HOOKS: '1', // SIGUSR2 ends a task thread
+        CONNECT_OFFSET_FLUSH_INTERVAL_MS: '500',
+        // faults come faster than any user's: they shall meet tasks that run
+        CONNECT_ERRORS_RESTART_MAX: '-1',
+        CONNECT_ERRORS_RESTART_DELAY_MAX_MS: '2000',
+      });
+      cleanups.push(() => worker.kill());
+      await createConnectors(worker, source.port, target.port);
+      return new LedgerPipeline({ source, target, kafka, dataDir, worker }, cleanups);
+    } catch (error) {
+      for (const cleanup of cleanups.reverse()) await cleanup();
+      throw error;
+    }
+  }
+
+  get sourceUrl(): string {
+    return this.source.url('ledger');
+  }
+
+  get targetUrl(): string {
+    return this.target.url('copy');
+  }
+
+  get registryUrl(): string {
+    return this.kafka?.registryUrl ?? `${this.worker.url}/registry`;
+  }
+
+  get brokerSettings(): BrokerSettings {
+    return this.kafka
+      ? { kind: 'kafka', settings: { 'bootstrap.servers': this.kafka.bootstrapServers } }
+      : { kind: 'embedded', dataDir: this.#dataDir };
+  }
+
+  topicEnds(topic: string): Promise<readonly number[]> {
+    return topicEnds(this.brokerSettings, topic);
+  }
+
+  /** Whether the snapshot reads rows at this moment. */
+  async isCopying(): Promise<boolean> {
+    const copying = `SELECT 1 FROM pg_stat_activity WHERE application_name LIKE 'millrace snapshot%' AND state = 'active' AND query LIKE 'COPY%'`;
+    return (await rowsOf(this.sourceUrl, copying)).length > 0;
+  }
+
+  /** Waits until the snapshot reads rows. False = it is complete already. */
+  async isSnapshotUnderWay(): Promise<boolean> {
+    let isSafe = false;
+    await waitUntil(
+      'the snapshot reads rows',
+      SNAPSHOT_START_TIMEOUT_MS,
+      async () => (await this.isCopying()) || (isSafe = await this.isSnapshotSafe()),
+      10,
+    );
+    return !isSafe;
+  }
+
+  /** Whether a restart would no longer take the snapshot again. */
+  async isSnapshotSafe(): Promise<boolean> {
+    const { offsets } = await this.worker.request<{ offsets: { offset: Record<string, unknown> }[] }>(
+      'GET',
+      '/connectors/ledger-source/offsets',
+    );
+    return offsets.some(({ offset }) => offset.snapshot === undefined || offset.snapshot_completed === true);
+  }
+
+  async leftConnections(): Promise<number> {
+    const count = `SELECT 1 FROM pg_stat_activity WHERE ${APPLICATIONS}`;
+    return (await rowsOf(this.sourceUrl, count)).length + (await rowsOf(this.targetUrl, count)).length;
+  }
+
+  async slots(): Promise<readonly unknown[]> {
+    return (await rowsOf(this.sourceUrl, 'SELECT slot_name FROM pg_replication_slots')).map(row => row.slot_name);
+  }
+
+  /** For the message of a failure. */
+  async describe(): Promise<string> {
+    const status = await this.worker.request('GET', '/connectors?expand=status').catch(String);
+    return `${JSON.stringify(status, null, 1)}\n${this.worker.output}`;
+  }
+
+  async close(): Promise<void> {
+    for (const cleanup of [...this.#cleanups].reverse()) await cleanup();
+  }
+}
+
+async function createConnectors(worker: WorkerProcess, sourcePort: number, targetPort: number): Promise<void> {
+  await worker.createConnector('ledger-source', {
+    'connector.class': 'io.debezium.connector.postgresql.PostgresConnector',
+    'database.hostname': '127.0.0.1',
+    'database.port': String(sourcePort),
+    'database.user': 'postgres',
+    'database.password': 'postgres',
+    'database.dbname': 'ledger',
+    'topic.prefix': 'ledger',
+    'plugin.name': 'pgoutput',
+  });
+  await worker.createConnector('ledger-sink', {
+    'connector.class': 'millrace.PostgresSink',
+    'topics.regex': 'ledger\\.public\\..*',
+    'connection.url': `postgres://postgres:postgres@127.0.0.1:${targetPort}/copy`,
+    'table.name.format': '${source.table}',
+    'insert.mode': 'upsert',
+    'pk.mode': 'record_key',
+    'delete.enabled': 'true',
+    'auto.create': 'true',
+    'consumer.override.metadata.max.age.ms': '1000',
+    'consumer.override.session.timeout.ms': '6000',
+  });
+}
+
+async function rowsOf(url: string, text: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client(url);
+  client.on('error', () => {}); // told by the query
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
