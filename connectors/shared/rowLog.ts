@@ -8,6 +8,9 @@ import { OutputBuffer } from '../../schemas/outputBuffer.ts';
 export const RowOp = { create: 0, write: 1, delete: 2, truncate: 3 } as const;
 export type RowOp = (typeof RowOp)[keyof typeof RowOp];
 
+/** Memory that an empty log keeps for the next rows. */
+const MAX_KEPT_BYTES = 16 << 20;
+
 export class RowLog {
   readonly out: OutputBuffer;
   count = 0;
@@ -98,6 +101,7 @@ export class RowLog {
   reset(): void {
     this.count = 0;
     this.out.reset();
+    if (this.out.bytes.length > MAX_KEPT_BYTES) this.out.bytes = Buffer.allocUnsafe(MAX_KEPT_BYTES);
     this.origins = [];
   }
 

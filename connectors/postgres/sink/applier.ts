@@ -72,7 +72,7 @@ export class Applier implements FlushTarget {
       isComplete: shape => this.#shapes.get(shape).isComplete,
       merge: (rows, earlier, later) => this.#shapes.merge(rows, earlier, later),
     });
-    const script = await this.#session.busy(client =>
+    const script = await this.#session.use(client =>
       this.#run(client, log, steps, true).catch(error => {
         if (!(error instanceof CopyRefused)) throw error;
         return this.#run(client, log, steps, false);

@@ -129,7 +129,7 @@ export class Planner {
     const id = tableSql(name);
     const known = this.#tables.get(id);
     if (known) return known;
-    const table = await this.#retry(async () => readTable(await this.#session.client(), name));
+    const table = await this.#retry(() => this.#session.use(client => readTable(client, name)));
     if (table) this.#tables.set(id, table);
     return table;
   }
@@ -143,7 +143,7 @@ export class Planner {
   async #change(name: TableName, sql: string): Promise<TargetTable> {
     await this.#drain();
     this.#logger.info({ statement: sql }, 'changing the target as auto.create or auto.evolve ask');
-    await this.#retry(async () => (await this.#session.client()).query(sql)).catch(error => {
+    await this.#retry(() => this.#session.use(client => client.query(sql))).catch(error => {
       if (isState(error, ...RACED)) return;
       throw new ConnectError('SINK_DDL_FAILED', `${sql} failed: ${reasonOf(error)}`, {
         cause: error,

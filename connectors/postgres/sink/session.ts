@@ -18,13 +18,14 @@ export class Session {
   #connecting: Promise<Client> | null = null;
   #isClosed = false;
   #isBusy = false;
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: ClientConfig, logger: Logger) {
     this.#options = options;
     this.#logger = logger;
   }
 
-  async client(): Promise<Client> {
+  async #open(): Promise<Client> {
     if (this.#isClosed) throw new ConnectError('SINK_UNAVAILABLE', 'the task was stopped');
     if (this.#client) return this.#client;
     this.#connecting ??= this.#connect().finally(() => {
@@ -69,15 +70,21 @@ export class Session {
     await client.end();
   }
 
-  /** Runs work on the connection that must not outlive the session. */
-  async busy<T>(work: (client: Client) => Promise<T>): Promise<T> {
-    const client = await this.client();
-    this.#isBusy = true;
-    try {
-      return await work(client);
-    } finally {
-      this.#isBusy = false;
-    }
+  /** Runs work on the connection, when earlier work has ended. It does not outlive the session. */
+  use<T>(work: (client: Client) => Promise<T>): Promise<T> {
+    const result = this.#last.then(async () => {
+      const client = await this.#open();
+      this.#isBusy = true;
+      try {
+        return await work(client);
+      } finally {
+        this.#isBusy = false;
+      }
+    });
+    this.#last = result.catch(() => {
+      // Whoever asked for the work gets its error; the next in line does not.
+    });
+    return result;
   }
 
   async #cancel(client: Client): Promise<void> {

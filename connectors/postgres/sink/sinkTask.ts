@@ -67,7 +67,7 @@ export class PostgresSinkTask implements SinkTask {
     this.#lane = lane;
     this.#encoder = new RowEncoder(settings, new UnavailableValue(settings.unavailablePlaceholder));
     this.#planner = new Planner({ session, settings, shapes, retry, drain: () => lane.drain(), logger });
-    await this.#failing(() => retry(() => session.client()));
+    await this.#failing(() => retry(() => session.use(async () => {})));
   }
 
   put(batches: readonly SinkBatch[]): Promise<void> {
