@@ -2,6 +2,8 @@
  * When a failed connector or task is restarted by itself. Errors that are retriable, or that nobody has given a code, may heal; an error that has a code and is
  * not retriable (an invalid configuration, a poison record) needs the user and fails at once.
  */
+import type { Config } from '../../api/connector.ts';
+import type { WorkerConfig } from '../../config/workerConfig.ts';
 import type { FailureReport } from '../../worker/types.ts';
 
 export interface RestartSettings {
@@ -9,6 +11,16 @@ export interface RestartSettings {
   readonly max: number;
   readonly initialDelayMs: number;
   readonly maxDelayMs: number;
+}
+
+/** The worker's settings, with the connector's own where it has them. */
+export function restartSettings(connector: Config, worker: WorkerConfig): RestartSettings {
+  const own = connector['errors.restart.max'];
+  return {
+    max: own === undefined ? worker['errors.restart.max'] : Number(own),
+    initialDelayMs: worker['errors.restart.delay.initial.ms'],
+    maxDelayMs: worker['errors.restart.delay.max.ms'],
+  };
 }
 
 const codesOfUnknownErrors: readonly string[] = ['TASK_FAILED', 'CONNECTOR_FAILED'];
@@ -19,9 +31,13 @@ export function mayHeal(failure: FailureReport): boolean {
   return code === undefined || codesOfUnknownErrors.includes(code);
 }
 
+/** A run must have been at least so long to show that the cause of the failure before is gone. */
+const steadyMs = 10_000;
+
 /** Counts the failures in a row of one connector or task. */
 export class RestartBudget {
   #failures = 0;
+  #lastDelayMs = 0;
   #runningSinceMs: number | null = null;
 
   running(nowMs: number): void {
@@ -33,13 +49,15 @@ export class RestartBudget {
     this.#runningSinceMs = null;
   }
 
-  /** How long to wait before the next restart; null = no more. A run longer than the longest delay starts the count anew. */
+  /** How long to wait before the next restart; null = no more. A run longer than the wait before it, and than some seconds, starts the count anew. */
   afterFailure(settings: RestartSettings, nowMs: number): number | null {
-    if (this.#runningSinceMs !== null && nowMs - this.#runningSinceMs > settings.maxDelayMs) this.#failures = 0;
+    const ranMs = this.#runningSinceMs === null ? 0 : nowMs - this.#runningSinceMs;
+    if (ranMs > Math.max(steadyMs, this.#lastDelayMs)) this.#failures = 0;
     this.#runningSinceMs = null;
     if (settings.max >= 0 && this.#failures >= settings.max) return null;
     const delay = Math.min(settings.initialDelayMs * 2 ** this.#failures, settings.maxDelayMs);
     this.#failures++;
+    this.#lastDelayMs = delay;
     return delay;
   }
 }
