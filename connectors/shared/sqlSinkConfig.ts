@@ -181,7 +181,6 @@ export const sqlSinkKeys = {
       'Whether a null in a flat record takes the default of its schema. Never done for change events, where a null is a null.',
     group: mapping,
     orderInGroup: 8,
-    aliases: ['value.converter.replace.null.with.default'],
   },
   'unavailable.value.placeholder': {
     type: 'STRING',

@@ -32,7 +32,7 @@ export interface TargetTable {
   readonly columns: readonly TargetColumn[];
   /** Column names of each unique, complete, immediate index; the primary key first. */
   readonly uniqueKeys: readonly (readonly string[])[];
-  /** Whether COPY can write to it: no view, no row security. */
+  /** Whether COPY does what INSERT does: no view, no row security, no rules. */
   readonly takesCopy: boolean;
   readonly rights: {
     readonly insert: boolean;
@@ -45,7 +45,7 @@ export interface TargetTable {
 export const quoteIdentifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 const tableSql = `
-  select c.oid, n.nspname, c.relname, c.relkind, row_security_active(c.oid) as secured,
+  select c.oid, n.nspname, c.relname, c.relkind, row_security_active(c.oid) or c.relhasrules as refuses_copy,
     has_table_privilege(c.oid, 'INSERT') or has_any_column_privilege(c.oid, 'INSERT') as can_insert,
     has_table_privilege(c.oid, 'UPDATE') or has_any_column_privilege(c.oid, 'UPDATE') as can_update,
     has_table_privilege(c.oid, 'DELETE') as can_delete, has_table_privilege(c.oid, 'TRUNCATE') as can_truncate
@@ -83,7 +83,7 @@ interface TableRow {
   nspname: string;
   relname: string;
   relkind: string;
-  secured: boolean;
+  refuses_copy: boolean;
   can_insert: boolean;
   can_update: boolean;
   can_delete: boolean;
@@ -136,7 +136,7 @@ export async function readTable(client: Client, name: TableName): Promise<Target
       isIdentityAlways: c.identity_always,
     })),
     uniqueKeys: keys.map(k => k.columns),
-    takesCopy: table.relkind !== 'v' && !table.secured,
+    takesCopy: table.relkind !== 'v' && !table.refuses_copy,
     rights: {
       insert: table.can_insert,
       update: table.can_update,

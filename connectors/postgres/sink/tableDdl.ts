@@ -154,10 +154,8 @@ export const tableSql = (name: TableName): string =>
   name.schema === null ? quoteIdentifier(name.table) : `${quoteIdentifier(name.schema)}.${quoteIdentifier(name.table)}`;
 
 export function createTableSql(name: TableName, wanted: readonly WantedColumn[]): string {
-  const columns = wanted.map(w => {
-    const isRequired = w.isKey || (w.field.schema !== null && !w.field.schema.optional);
-    return `${quoteIdentifier(w.name)} ${typeOf(w)}${isRequired ? ' not null' : ''}`;
-  });
+  // Only the key: a column that may not be null today may be null after a change at the source.
+  const columns = wanted.map(w => `${quoteIdentifier(w.name)} ${typeOf(w)}${w.isKey ? ' not null' : ''}`);
   const key = wanted.filter(w => w.isKey).map(w => quoteIdentifier(w.name));
   if (key.length > 0) columns.push(`primary key (${key.join(', ')})`);
   return `create table if not exists ${tableSql(name)} (${columns.join(', ')})`;
@@ -190,7 +188,7 @@ function defaultOf(wanted: WantedColumn): string {
         ? arrayLiteral(schema)(schema.defaultValue)
         : textOf(kind, schema)(schema.defaultValue);
   const literal = `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
-  return ` ${schema.optional ? '' : 'not null '}default ${literal}`;
+  return ` default ${literal}`;
 }
 
 /** Columns that have become too narrow for their fields, made wider; null where all are wide enough. */

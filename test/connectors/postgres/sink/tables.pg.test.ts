@@ -75,8 +75,8 @@ describe('tables', () => {
       columns.map(c => [c.attname, c.type, c.attnotnull]),
       [
         ['id', 'bigint', true],
-        ['n', 'bigint', true],
-        ['price', 'numeric(9,3)', true],
+        ['n', 'bigint', false],
+        ['price', 'numeric(9,3)', false],
         ['extra', 'text', false],
       ],
     );
