@@ -80,7 +80,10 @@ export class EmbeddedConsumer implements Consumer {
     for (;;) {
       if (signal?.aborted) return [];
       const remainingMs = deadline - performance.now();
-      if (this.#member !== null && !(await this.#member.ensureJoined(remainingMs, signal))) return [];
+      if (this.#member !== null && !(await this.#member.ensureJoined(remainingMs, signal))) {
+        if (performance.now() >= deadline) return [];
+        continue;
+      }
       const fetched = this.#fetch();
       if (fetched.length > 0) return fetched;
       const leftMs = deadline - performance.now();

@@ -68,7 +68,7 @@ export class GroupMember {
     return { memberId: this.#memberId, generation: this.#generation };
   }
 
-  /** Joins if need be. False: not yet a member with an assignment when the time was over; the join goes on. */
+  /** Joins if need be. False: not a member with an assignment, as yet (the join goes on) or again. */
   async ensureJoined(timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
     this.#watchPolls();
     if (this.#mustJoin) this.#joining ??= this.#join();
@@ -78,7 +78,7 @@ export class GroupMember {
       this.#failure = null;
       throw failure;
     }
-    return this.#joining === null;
+    return this.#joining === null && !this.#mustJoin;
   }
 
   async close(): Promise<void> {
