@@ -141,7 +141,9 @@ export function timestampType(typmod: number, settings: TypeSettings): ColumnTyp
 }
 
 function integerTimestamp(name: string, divide: bigint, multiply: bigint): ColumnType {
-  const convert = (micros: bigint): bigint => saturate(floorDiv(micros, divide) * multiply);
+  // Microseconds since 1970 end in the year 294247: what lies beyond is refused by whoever writes it. Nanoseconds end in 2262, so that they keep to their ends.
+  const convert = (micros: bigint): bigint =>
+    multiply === 1n ? floorDiv(micros, divide) : saturate(micros * multiply);
   const special = [
     { wireValue: INT64_MAX, value: convert(POSITIVE_INFINITY_MICROS) },
     { wireValue: INT64_MIN, value: convert(NEGATIVE_INFINITY_MICROS) },

@@ -1,0 +1,284 @@
+/** The life of a source: snapshot, stream, restart at any point, what the server is told, and what is refused. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import pg from 'pg';
+import { sourcePlugin } from '../../../connectors/postgres/source/connector.ts';
+import { ConnectError, type ConnectRecord } from '../../../runtime/api/index.ts';
+import type { Struct } from '../../../schemas/data/index.ts';
+import { PG15_URL, PG18_URL, SourceHarness } from './sourceHarness.ts';
+
+const key = (record: ConnectRecord): unknown => (record.key as Struct).values[0];
+const op = (record: ConnectRecord): unknown =>
+  record.value === null ? 'tombstone' : (record.value as Struct).get('op');
+const changes = (records: readonly ConnectRecord[]): string[] => records.map(r => `${op(r)} ${key(r)}`);
+const range = (name: string, from: number, to: number): string[] =>
+  Array.from({ length: to - from + 1 }, (_, i) => `${name} ${from + i}`);
+const hasCode = (code: string) => (error: unknown) => error instanceof ConnectError && error.code === code;
+
+async function withTable(
+  t: Parameters<typeof SourceHarness.open>[0],
+  rows: number,
+  url = PG18_URL,
+): Promise<SourceHarness> {
+  const harness = await SourceHarness.open(t, url);
+  await harness.script(`CREATE TABLE item (id integer PRIMARY KEY, v text);
+INSERT INTO item SELECT i, 'row ' || i FROM generate_series(1, ${rows}) i;
+`);
+  return harness;
+}
+
+for (const [server, url] of [
+  ['PostgreSQL 18', PG18_URL],
+  ['PostgreSQL 15', PG15_URL],
+] as const) {
+  test(`a snapshot and the stream after it join without gap or overlap: ${server}`, { timeout: 60_000 }, async t => {
+    const harness = await withTable(t, 3000, url);
+    const other = new pg.Client(`${url}/${harness.name}`);
+    await other.connect();
+    try {
+      await harness.start({ 'snapshot.fetch.size': '100' });
+      // A writer that goes on while rows are read: each of its rows is either in the snapshot or in the stream.
+      const writing = (async () => {
+        for (let i = 3001; i <= 3300; i++) await other.query('INSERT INTO item VALUES ($1)', [i]);
+      })();
+      await harness.pollUntil(3300);
+      await writing;
+      assert.deepEqual(
+        harness.records.map(r => Number(key(r))).sort((a, b) => a - b),
+        range('', 1, 3300).map(Number),
+      );
+    } finally {
+      await other.end();
+    }
+  });
+}
+
+test('a slot that is there already is joined by what its snapshot has', { timeout: 60_000 }, async t => {
+  const harness = await withTable(t, 5);
+  await harness.sql.query(`CREATE PUBLICATION ${harness.name} FOR ALL TABLES`);
+  await harness.sql.query("SELECT pg_create_logical_replication_slot($1, 'pgoutput')", [harness.name]);
+  await harness.sql.query("INSERT INTO item VALUES (6, 'in slot and snapshot')");
+  await harness.start();
+  await harness.pollUntilStreaming();
+  await harness.sql.query("INSERT INTO item VALUES (7, 'in the slot only')");
+  await harness.pollUntil(7);
+  assert.deepEqual(changes(harness.records), [...range('r', 1, 6), 'c 7']);
+});
+
+test('a restart inside a transaction repeats nothing that was committed, many changes at one LSN included', {
+  timeout: 60_000,
+}, async t => {
+  const harness = await withTable(t, 0);
+  // The first batch of a COPY is one WAL record with many rows: they all have its LSN.
+  const config = { 'max.batch.size': '7', 'snapshot.mode': 'no_data' };
+  await harness.start(config);
+  await harness.pollUntilStreaming();
+  await harness.sql.query("INSERT INTO item SELECT i, 'x' FROM generate_series(1, 20) i");
+  await copyRows(harness, 21, 60);
+  let mostAtOneLsn = 0;
+  for (let restarts = 0; harness.records.length < 60; restarts++) {
+    assert.ok(restarts < 50);
+    const before = harness.records.length;
+    while (harness.records.length === before) await harness.poll();
+    mostAtOneLsn = Math.max(mostAtOneLsn, Number(harness.offset!.lsn_events_processed));
+    await harness.commit();
+    await harness.stop();
+    await harness.start(config);
+  }
+  assert.deepEqual(changes(harness.records), range('c', 1, 60));
+  assert.ok(mostAtOneLsn > 7, 'no restart fell between changes of one LSN');
+});
+
+/** COPY writes multi-insert WAL records. */
+async function copyRows(harness: SourceHarness, from: number, to: number): Promise<void> {
+  const { from: copyFrom } = await import('pg-copy-streams');
+  const stream = harness.sql.query(copyFrom('COPY item (id) FROM STDIN'));
+  for (let i = from; i <= to; i++) stream.write(`${i}\n`);
+  stream.end();
+  await new Promise<void>((resolve, reject) => stream.once('finish', resolve).once('error', reject));
+}
+
+test('the server is told of a position only when its offset is committed', { timeout: 60_000 }, async t => {
+  const harness = await withTable(t, 0);
+  await harness.start({ 'status.update.interval.ms': '50' });
+  await harness.pollUntilStreaming();
+  await harness.sql.query('INSERT INTO item VALUES (1)');
+  await harness.pollUntil(1);
+  const { rows } = await harness.sql.query('SELECT pg_current_wal_lsn()::text AS lsn');
+  const isBehind = async (): Promise<boolean> => (await harness.slot())!.confirmed_flush_lsn < rows[0].lsn;
+  for (let i = 0; i < 10; i++) await harness.poll();
+  assert.ok(await isBehind());
+  await harness.commit();
+  await harness.pollWhile(isBehind);
+});
+
+test('an idle stream lets the server forget what other databases wrote', { timeout: 60_000 }, async t => {
+  const harness = await withTable(t, 0);
+  await harness.start({ 'status.update.interval.ms': '50' });
+  await harness.pollUntilStreaming();
+  const { rows } = await harness.sql.query("SELECT pg_logical_emit_message(false, 'x', 'y', true)::text AS lsn");
+  await harness.pollUntil(1);
+  await harness.commit();
+  await harness.pollWhile(async () => (await harness.slot())!.confirmed_flush_lsn < rows[0].lsn);
+});
+
+test('an interrupted snapshot starts over with a new slot, and leaves none behind', { timeout: 60_000 }, async t => {
+  const harness = await withTable(t, 500);
+  await harness.start({ 'snapshot.fetch.size': '100' });
+  await harness.pollUntil(200);
+  assert.notEqual(await harness.slot(), null);
+  await harness.stop();
+  assert.equal(await harness.slot(), null);
+  harness.stored = harness.offset;
+  await harness.sql.query("INSERT INTO item VALUES (501, 'meanwhile')");
+  harness.records.length = 0;
+  await harness.start();
+  await harness.pollUntil(501);
+  assert.deepEqual(changes(harness.records), range('r', 1, 501));
+});
+
+test('a worker killed in its snapshot leaves a slot that the next one replaces', { timeout: 60_000 }, async t => {
+  const harness = await withTable(t, 500);
+  await harness.start({ 'snapshot.fetch.size': '100' });
+  await harness.pollUntil(200);
+  harness.stored = harness.offset;
+  const killed = harness.task!;
+  harness.records.length = 0;
+  // The connections of a killed process end without a word.
+  await harness.sql.query(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'millrace%'",
+  );
+  assert.notEqual(await harness.slot(), null);
+  await harness.start();
+  await harness.pollUntil(500);
+  assert.deepEqual(changes(harness.records), range('r', 1, 500));
+  await harness.sql.query('INSERT INTO item VALUES (501)');
+  await harness.pollUntil(501);
+  await killed.stop().catch(() => {});
+});
+
+test('a lost connection is made again and nothing is lost or repeated', { timeout: 60_000 }, async t => {
+  const harness = await withTable(t, 0);
+  await harness.start();
+  await harness.pollUntilStreaming();
+  for (let round = 0; round < 3; round++) {
+    await harness.sql.query(
+      `INSERT INTO item SELECT i FROM generate_series(${round * 100 + 1}, ${round * 100 + 100}) i`,
+    );
+    if (round === 1) await harness.poll();
+    await harness.sql.query('SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = $1', [
+      harness.name,
+    ]);
+  }
+  await harness.pollUntil(300);
+  assert.deepEqual(changes(harness.records), range('c', 1, 300));
+});
+
+test('a slot that is gone is never made again silently', { timeout: 60_000 }, async t => {
+  const harness = await withTable(t, 1);
+  await harness.start();
+  await harness.pollUntilStreaming();
+  await harness.commit();
+  await harness.stop();
+  await harness.sql.query('SELECT pg_drop_replication_slot($1)', [harness.name]);
+  await assert.rejects(harness.start(), hasCode('PG_SLOT_MISSING'));
+  assert.equal(await harness.slot(), null);
+  harness.records.length = 0;
+  await harness.start({ 'snapshot.mode': 'when_needed' });
+  await harness.pollUntil(1);
+  assert.deepEqual(changes(harness.records), ['r 1']);
+});
+
+test('a slot in use is waited for, then named with its user', { timeout: 60_000 }, async t => {
+  const harness = await withTable(t, 0);
+  await harness.start();
+  await harness.pollUntilStreaming();
+  harness.stored = { lsn: 1n, lsn_proc: 1n, lsn_commit: 1n, lsn_events_processed: 0, txId: 1n, ts_usec: 1n };
+  const first = harness.task!;
+  await harness.start({ 'slot.max.retries': '2', 'slot.retry.delay.ms': '20' });
+  await assert.rejects(async () => {
+    for (let i = 0; i < 20; i++) await harness.poll();
+  }, hasCode('PG_SLOT_ACTIVE'));
+  await first.stop();
+});
+
+test('unchanged TOASTed values come from the old row where the server sends it, else as the placeholder', {
+  timeout: 60_000,
+}, async t => {
+  const harness = await SourceHarness.open(t);
+  await harness.script(`CREATE TABLE f (id integer PRIMARY KEY, n integer, big text);
+ALTER TABLE f ALTER big SET STORAGE EXTERNAL;
+CREATE TABLE d (LIKE f INCLUDING ALL);
+ALTER TABLE f REPLICA IDENTITY FULL;
+INSERT INTO f VALUES (1, 1, repeat('a', 5000));
+INSERT INTO d VALUES (1, 1, repeat('a', 5000));
+`);
+  await harness.start({ 'snapshot.mode': 'no_data', 'unavailable.value.placeholder': 'gone' });
+  await harness.pollUntilStreaming();
+  await harness.script('UPDATE f SET n = 2;\nUPDATE d SET n = 2;\nUPDATE f SET n = 3;\n');
+  await harness.pollUntil(3);
+  const big = new Map(
+    harness.records.map(r => [r.topic.at(-1), ((r.value as Struct).get('after') as Struct).get('big')]),
+  );
+  assert.equal(big.get('f'), 'a'.repeat(5000));
+  assert.equal(big.get('d'), 'gone');
+});
+
+test('all problems are reported at once, each with its code', { timeout: 60_000 }, async t => {
+  const harness = await withTable(t, 1);
+  const role = `role_${harness.name}`;
+  await harness.sql.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
+  t.after(async () => {
+    const admin = new pg.Client(`${PG18_URL}/postgres`);
+    await admin.connect();
+    await admin.query(`DROP ROLE IF EXISTS ${role}`);
+    await admin.end();
+  });
+  const config = harness.config({
+    'database.user': role,
+    'database.password': 'secret',
+    'publication.autocreate.mode': 'disabled',
+  });
+  const errors = await sourcePlugin.validate!(config);
+  const codes = errors.map(({ key, message }) => `${key} ${/^\[(\w+)\]/.exec(message)?.[1]}`);
+  assert.deepEqual(codes.sort(), [
+    'database.user PG_REPLICATION_DENIED',
+    'database.user PG_TABLE_DENIED',
+    'publication.name PG_PUBLICATION_MISSING',
+  ]);
+  const [refused] = await sourcePlugin.validate!({ ...config, 'database.password': 'wrong' });
+  assert.match(refused!.message, /^\[PG_LOGIN_REFUSED\]/);
+  assert.doesNotMatch(refused!.message, /wrong/);
+  const [missing] = await sourcePlugin.validate!({
+    ...config,
+    'database.user': 'postgres',
+    'database.password': 'postgres',
+    'database.dbname': 'no_such_db',
+  });
+  assert.match(missing!.message, /^\[PG_DATABASE_MISSING\]/);
+  const [unreachable] = await sourcePlugin.validate!({ ...config, 'database.port': '1' });
+  assert.match(unreachable!.message, /^\[PG_UNREACHABLE\]/);
+});
+
+test('a slot of another plug-in and a publication without the tables are refused', { timeout: 60_000 }, async t => {
+  const harness = await withTable(t, 1);
+  await harness.sql.query("SELECT pg_create_logical_replication_slot($1, 'test_decoding')", [harness.name]);
+  await harness.sql.query(`CREATE TABLE other (id integer PRIMARY KEY)`);
+  await harness.sql.query(`CREATE PUBLICATION ${harness.name} FOR TABLE other`);
+  const errors = await sourcePlugin.validate!(harness.config({ 'table.include.list': 'public.item' }));
+  assert.deepEqual(
+    errors.map(({ message }) => /^\[(\w+)\]/.exec(message)?.[1]),
+    ['PG_SLOT_INVALID', 'PG_PUBLICATION_INCOMPLETE'],
+  );
+});
+
+test('a filtered publication follows the captured tables', { timeout: 60_000 }, async t => {
+  const harness = await withTable(t, 0);
+  await harness.sql.query('CREATE TABLE other (id integer PRIMARY KEY)');
+  await harness.start({ 'publication.autocreate.mode': 'filtered', 'table.include.list': 'public.item' });
+  await harness.pollUntilStreaming();
+  const { rows } = await harness.sql.query('SELECT tablename FROM pg_publication_tables WHERE pubname = $1', [
+    harness.name,
+  ]);
+  assert.deepEqual(rows, [{ tablename: 'item' }]);
+});
