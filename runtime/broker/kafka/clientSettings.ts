@@ -142,6 +142,13 @@ function pem(settings: Settings, store: 'ssl.truststore' | 'ssl.keystore', inlin
   const location = settings[`${store}.location`];
   if (location === undefined) return settings[inlineKey] ?? null;
   const type = (settings[`${store}.type`] ?? 'PEM').toUpperCase();
+  const notPem = (found: string): ConnectError =>
+    invalid(
+      `${store}.location`,
+      location,
+      `only PEM files are read, not ${found}; convert the store with keytool and openssl, and set ${store}.type=PEM`,
+    );
+  if (type !== 'PEM') throw notPem(type);
   let text: string;
   try {
     text = readFileSync(location, 'latin1');
@@ -152,11 +159,6 @@ function pem(settings: Settings, store: 'ssl.truststore' | 'ssl.keystore', inlin
       { cause: error },
     );
   }
-  if (type !== 'PEM' || !text.includes('-----BEGIN'))
-    throw invalid(
-      `${store}.location`,
-      location,
-      `only PEM files are read; convert a ${type === 'PEM' ? 'Java' : type} store with keytool and openssl, and set ${store}.type=PEM`,
-    );
+  if (!text.includes('-----BEGIN')) throw notPem('what is in the file');
   return text;
 }
