@@ -48,7 +48,7 @@ export class OpenBatches {
       builder = undefined;
     }
     if (builder === undefined) {
-      builder = new RecordBatchBuilder(topic.name, partition, now);
+      builder = new RecordBatchBuilder(topic.name, partition, now, topic.expectedBytes(partition) + recordBytes);
       this.#lastBuilders[partition] = builder;
     }
     builder.append(timestamp, bytes, keyStart, keyEnd, bytes, valueStart, valueEnd, headers);
@@ -79,6 +79,7 @@ export class OpenBatches {
   #close(builder: RecordBatchBuilder, topic: SourceTopic): void {
     this.#closed.push(builder.finish());
     this.#closedBytes += builder.byteLength;
+    topic.batchClosed(builder.partition, builder.byteLength);
     if (builder.partition === topic.stickyPartition) topic.turn();
   }
 }

@@ -5,12 +5,14 @@ import type { TopicCreationRules } from './topicCreation.ts';
 
 /** As long as Kafka's `metadata.max.age.ms`: new partitions are used after this time. */
 const maxAgeMs = 300_000;
+const minBytes = 4096;
 
 export class SourceTopic {
   readonly name: string;
   partitions = 0;
   loadedAt = 0;
   #sticky: number;
+  readonly #lastBytes: number[] = [];
 
   constructor(name: string) {
     this.name = name;
@@ -24,6 +26,15 @@ export class SourceTopic {
 
   turn(): void {
     this.#sticky++;
+  }
+
+  /** Room to start a batch with: a batch is about as large as the one before, and growing costs copies and garbage. */
+  expectedBytes(partition: number): number {
+    return Math.max(minBytes, (this.#lastBytes[partition] ?? 0) * 1.125) | 0;
+  }
+
+  batchClosed(partition: number, bytes: number): void {
+    this.#lastBytes[partition] = bytes;
   }
 }
 
