@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { basename, extname } from 'node:path';
 import { type Config, ConnectError } from '../api/index.ts';
 import { parseProperties } from '../config/properties.ts';
+import type { InitialState } from '../herder/herder.ts';
 
 /** null where the file has none of the extensions. */
 async function parseFile(path: string): Promise<unknown> {
@@ -34,7 +35,8 @@ export async function readWorkerFile(path: string): Promise<Config> {
 export interface ConnectorFile {
   readonly name: string;
   readonly config: Config;
-  readonly initialState: string | null;
+  /** Only for a connector that is not there yet. */
+  readonly initialState: InitialState | null;
 }
 
 /** Flat keys with `name` among them, or the form of POST /connectors. */
@@ -46,11 +48,19 @@ export async function readConnectorFile(path: string): Promise<ConnectorFile> {
   if (name === undefined || name === '') {
     throw new ConnectError('CONFIG_INVALID', `${basename(path)} has no key "name"; a connector file must give one`);
   }
-  return { name, config: { ...config, name }, initialState: isRequest ? textOrNull(map.initial_state) : null };
+  return { name, config: { ...config, name }, initialState: isRequest ? initialState(map.initial_state, path) : null };
 }
 
-function textOrNull(value: unknown): string | null {
-  return value === undefined || value === null ? null : String(value);
+const initialStates: readonly InitialState[] = ['RUNNING', 'PAUSED', 'STOPPED'];
+
+function initialState(value: unknown, path: string): InitialState | null {
+  if (value === undefined || value === null) return null;
+  const state = initialStates.find(known => known === String(value).toUpperCase());
+  if (state === undefined) {
+    const message = `${path}: initial_state must be one of ${initialStates.join(', ')}; it is ${String(value)}`;
+    throw new ConnectError('CONFIG_INVALID', message);
+  }
+  return state;
 }
 
 function requireMap(value: unknown, path: string): Readonly<Record<string, unknown>> {

@@ -1,6 +1,5 @@
 /** The plugins as GET /connector-plugins lists them. */
 import { ConnectError } from '../../schemas/errors.ts';
-import type { Plugin } from '../api/plugin.ts';
 import type { PluginRegistry } from '../worker/pluginRegistry.ts';
 import type { PluginInfo } from './herder.ts';
 
@@ -12,8 +11,11 @@ export function pluginList(plugins: PluginRegistry): PluginInfo[] {
 }
 
 /** `latest`, an exact version, or a Maven-style range such as [1.0,2.0). One version of each plugin is installed. */
-export function requireVersion(plugin: Plugin, wanted: string): void {
-  if (wanted === '' || wanted === 'latest' || inRange(plugin.version, wanted)) return;
+export function requireVersion(plugins: PluginRegistry, name: string, wanted: string): void {
+  const plugin =
+    plugins.find(name, 'source', 'sink') ??
+    plugins.find(name, 'converter', 'header_converter', 'transformation', 'predicate');
+  if (plugin === undefined || wanted === '' || wanted === 'latest' || inRange(plugin.version, wanted)) return;
   const shown = /^[[(]/.test(wanted) ? wanted : `[${wanted},${wanted}]`;
   throw new ConnectError(
     'REQUEST_INVALID',

@@ -1,8 +1,7 @@
 /** `millrace standalone`: one worker process with its REST API, until SIGTERM or SIGINT. */
-import type { Config } from '../../api/index.ts';
+import type { Config, Logger } from '../../api/index.ts';
 import { EmbeddedRegistry } from '../../broker/embedded/embeddedRegistry.ts';
 import { registryApi } from '../../broker/embedded/registryApi.ts';
-import { loadWorkerConfig } from '../../config/loadWorkerConfig.ts';
 import type { WorkerConfig } from '../../config/workerConfig.ts';
 import { workerKeys } from '../../config/workerKeys.ts';
 import { StandaloneHerder } from '../../herder/standalone/standaloneHerder.ts';
@@ -13,6 +12,7 @@ import { type ConnectorFile, readConnectorFile, readWorkerFile } from '../config
 import { option, parseFlags, type WorkerFlag, workerFlagsHelp } from '../flags.ts';
 import { createLogger } from '../logger.ts';
 import { pluginModules } from '../pluginModules.ts';
+import { resolvedWorkerConfig } from '../resolvedWorkerConfig.ts';
 
 const flags: readonly WorkerFlag[] = [
   'bootstrap-servers',
@@ -32,18 +32,49 @@ export async function standalone(args: readonly string[]): Promise<number> {
     return 0;
   }
   const { workerFile, connectorFiles } = await readFiles(positionals);
-  const { config, ignored } = loadWorkerConfig({ file: workerFile, environment: process.env, flags: fromFlags });
+  const sources = { file: workerFile, environment: process.env, flags: fromFlags };
+  const { config, ignored } = await resolvedWorkerConfig(sources);
   const levels = new LogLevels(LogLevels.parse(config['log.level'])!);
   const logger = createLogger(levels);
   if (ignored.length > 0) {
     logger.warn({ keys: ignored }, `these configuration keys mean nothing here: ${ignored.join(', ')}`);
   }
   process.on('unhandledRejection', error => logger.error({ err: error }, 'unexpected error; the worker goes on'));
-  const metrics = new WorkerMetrics();
   const signal = endSignal();
   const registry = config.registry.kind === 'embedded' ? EmbeddedRegistry.open(config.registry.dataDir, logger) : null;
-  const registryRoutes = registry === null ? [] : registryApi(registry);
-  const rest = await RestServer.start({ config, metrics, levels, logger, registry: registryRoutes });
+  const metrics = new WorkerMetrics();
+  const rest = await RestServer.start({
+    config,
+    metrics,
+    levels,
+    logger,
+    registry: registry === null ? [] : registryApi(registry),
+  });
+  const starting = start(config, rest, metrics, logger, connectorFiles);
+  const herder = await Promise.race([starting, signal.then(() => null)]);
+  if (herder !== null) await signal;
+  logger.info({ signal: await signal }, 'worker stops');
+  await rest.close();
+  // Nothing runs yet that would have to be stopped in order.
+  if (herder === null) return 0;
+  const deadline = setTimeout(() => {
+    logger.error({}, 'worker did not stop in time and is ended');
+    process.exit(1);
+  }, config['task.shutdown.graceful.timeout.ms'] + closingMs);
+  deadline.unref();
+  await herder.close();
+  await registry?.close();
+  logger.info({}, 'worker has stopped');
+  return 0;
+}
+
+async function start(
+  config: WorkerConfig,
+  rest: RestServer,
+  metrics: WorkerMetrics,
+  logger: Logger,
+  connectorFiles: readonly ConnectorFile[],
+): Promise<StandaloneHerder> {
   const herder = await StandaloneHerder.start({
     config,
     pluginModules: pluginModules(config['plugin.path']),
@@ -53,18 +84,11 @@ export async function standalone(args: readonly string[]): Promise<number> {
   });
   rest.ready(herder);
   logger.info({ url: rest.url, broker: brokerText(config) }, `worker is ready: ${rest.url}`);
-  for (const { name, config: connector } of connectorFiles) await herder.putConfig(name, connector);
-  logger.info({ signal: await signal }, 'worker stops');
-  const deadline = setTimeout(() => {
-    logger.error({}, 'worker did not stop in time and is ended');
-    process.exit(1);
-  }, config['task.shutdown.graceful.timeout.ms'] + closingMs);
-  deadline.unref();
-  await rest.close();
-  await herder.close();
-  await registry?.close();
-  logger.info({}, 'worker has stopped');
-  return 0;
+  for (const { name, config: connector, initialState } of connectorFiles) {
+    if (initialState === null || herder.connectors().includes(name)) await herder.putConfig(name, connector);
+    else await herder.createConnector({ name, config: connector, initialState });
+  }
+  return herder;
 }
 
 /** The first file is the worker's, unless it is a connector's. */

@@ -3,7 +3,6 @@ import { ConnectError, type Logger } from '../../api/index.ts';
 import { connectBroker } from '../../broker/connectBroker.ts';
 import { EmbeddedBroker } from '../../broker/embedded/embeddedBroker.ts';
 import type { Broker } from '../../broker/port.ts';
-import { loadWorkerConfig } from '../../config/loadWorkerConfig.ts';
 import type { WorkerConfig } from '../../config/workerConfig.ts';
 import { LogLevels } from '../../metrics/logLevels.ts';
 import { readWorkerFile } from '../configFile.ts';
@@ -11,6 +10,7 @@ import { option, parseFlags, type WorkerFlag, workerFlagsHelp } from '../flags.t
 import { createLogger } from '../logger.ts';
 import { readerRegistry } from '../readerRegistry.ts';
 import { RecordText } from '../recordText.ts';
+import { resolvedWorkerConfig } from '../resolvedWorkerConfig.ts';
 import { tailTopic } from '../topicTail.ts';
 
 const flags: readonly WorkerFlag[] = ['bootstrap-servers', 'schema-registry', 'data-dir'];
@@ -51,7 +51,7 @@ export async function topics(args: readonly string[]): Promise<number> {
   }
   const count = parseCount(values['max-messages']);
   const file = typeof values.config === 'string' ? await readWorkerFile(values.config) : {};
-  const { config } = loadWorkerConfig({ file, environment: process.env, flags: fromFlags });
+  const { config } = await resolvedWorkerConfig({ file, environment: process.env, flags: fromFlags });
   const logger = createLogger(new LogLevels('WARN'));
   const broker = await openBroker(config, logger);
   try {

@@ -39,6 +39,8 @@ interface RunningConnector extends Part {
 interface RunningTask extends Part {
   connectorConfig: Config;
   taskConfig: Config;
+  /** Whether it has not yet said how its start went. */
+  starting: boolean;
 }
 
 export class ConnectorSupervisor {
@@ -117,7 +119,8 @@ export class ConnectorSupervisor {
     if (state === 'FAILED') this.#taskFailed(task, running, failure);
     else if (state === 'RUNNING' || state === 'PAUSED') {
       running.budget.running(Date.now());
-      this.#deps.metrics.countStartup('task', true);
+      if (running.starting) this.#deps.metrics.countStartup('task', true);
+      running.starting = false;
       this.#deps.statuses.task(this.#name, task, state, null);
     }
   }
@@ -247,7 +250,7 @@ export class ConnectorSupervisor {
       const running = this.#tasks.get(task);
       const next = { connectorConfig: entry.config, taskConfig };
       if (running === undefined) {
-        const added: RunningTask = { ...next, budget: new RestartBudget(), failed: false, timer: null };
+        const added: RunningTask = { ...next, budget: new RestartBudget(), failed: false, timer: null, starting: true };
         this.#tasks.set(task, added);
         statuses.task(this.#name, task, 'UNASSIGNED', null);
         starts.push(this.#startTask(task, added));
@@ -270,6 +273,7 @@ export class ConnectorSupervisor {
   async #startTask(task: number, running: RunningTask): Promise<void> {
     const { worker, resolver } = this.#deps;
     running.failed = false;
+    running.starting = true;
     const entry = this.#entry();
     if (entry === null) return;
     try {
@@ -300,7 +304,8 @@ export class ConnectorSupervisor {
 
   #taskFailed(task: number, running: RunningTask, failure: FailureReport | null): void {
     running.failed = true;
-    this.#deps.metrics.countStartup('task', false);
+    if (running.starting) this.#deps.metrics.countStartup('task', false);
+    running.starting = false;
     const restart = this.#scheduleRestart(running, failure, `task ${task}`, async () => {
       if (this.#tasks.get(task) !== running) return;
       this.#deps.metrics.countRestart();

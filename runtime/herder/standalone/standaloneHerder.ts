@@ -4,11 +4,9 @@
  */
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { Config, Logger } from '../../api/index.ts';
-import type { Broker } from '../../broker/port.ts';
 import { ConfigResolver } from '../../config/configResolver.ts';
 import type { WorkerConfig } from '../../config/workerConfig.ts';
 import type { WorkerMetrics } from '../../metrics/workerMetrics.ts';
-import { sinkGroupId } from '../../worker/clientSettings.ts';
 import { Worker } from '../../worker/worker.ts';
 import type {
   ConnectorInfo,
@@ -34,9 +32,11 @@ import { ConfigStore } from '../stores/configStore.ts';
 import { StatusStore } from '../stores/statusStore.ts';
 import type { ConfigInfos, ConfigKeyInfo } from '../validation/configInfos.ts';
 import { ConnectorValidator } from '../validation/connectorValidator.ts';
+import { ConnectorOffsetsApi } from './connectorOffsetsApi.ts';
 import { ConnectorSupervisor, type SupervisorDeps } from './connectorSupervisor.ts';
-import type { RestartSettings } from './restartPolicy.ts';
-import { alterSinkOffsets, parseSinkOffsets, sinkOffsets } from './sinkOffsets.ts';
+import { internalTopicOptions } from './internalTopicOptions.ts';
+import { restartPlan } from './restartPlan.ts';
+import { restartSettings } from './restartPolicy.ts';
 import { StatusBoard } from './statusBoard.ts';
 
 export interface StandaloneOptions {
@@ -49,7 +49,7 @@ export interface StandaloneOptions {
 }
 
 interface Parts {
-  readonly broker: Broker;
+  readonly offsets: ConnectorOffsetsApi;
   readonly configs: ConfigStore;
   readonly statusStore: StatusStore;
   readonly statuses: StatusBoard;
@@ -92,8 +92,8 @@ export class StandaloneHerder implements Herder {
       },
     });
     const { broker } = worker;
-    const configs = await ConfigStore.open(topicOptions('config', broker, config, logger));
-    const statusStore = await StatusStore.open(topicOptions('status', broker, config, logger));
+    const configs = await ConfigStore.open(internalTopicOptions('config', broker, config, logger));
+    const statusStore = await StatusStore.open(internalTopicOptions('status', broker, config, logger));
     const versionOf = (name: string): string | null => {
       const className = configs.state.connector(name)?.config['connector.class'];
       return (className && worker.plugins.find(className, 'source', 'sink')?.version) || null;
@@ -102,7 +102,8 @@ export class StandaloneHerder implements Herder {
     const resolver = ConfigResolver.create(config, name => worker.plugins.find(name, 'config_provider'));
     const validator = new ConnectorValidator(config, worker.plugins, resolver);
     const clusterId = await broker.admin().clusterId();
-    const parts = { broker, configs, statusStore, statuses, worker, resolver, validator, clusterId };
+    const offsets = new ConnectorOffsetsApi(worker, resolver);
+    const parts = { offsets, configs, statusStore, statuses, worker, resolver, validator, clusterId };
     const herder = new StandaloneHerder(options, parts, supervisors);
     metrics.setStates(() => herder.#states());
     statuses.unassignAll();
@@ -231,20 +232,12 @@ export class StandaloneHerder implements Herder {
     this.#require(name, `Unknown connector: ${name}`);
     const { statuses } = this.#parts;
     const before = this.connectorStatus(name);
-    const wanted = ({ state }: { state: string }): boolean =>
-      !onlyFailed || state === 'FAILED' || state === 'RESTARTING';
-    const connector = wanted(before.connector);
-    const tasks = includeTasks ? before.tasks.filter(wanted) : [];
-    const plan = {
-      ...before,
-      connector: connector ? { ...before.connector, state: 'RESTARTING' as const } : before.connector,
-      tasks: before.tasks.map(task => (tasks.includes(task) ? { ...task, state: 'RESTARTING' as const } : task)),
-    };
+    const { plan, connector, tasks } = restartPlan(before, { includeTasks, onlyFailed });
     // A stopped connector has nothing to restart, and stays STOPPED.
     if (before.connector.state === 'STOPPED') return plan;
     if (connector) statuses.connector(name, 'RESTARTING', before.connector.trace ?? null);
     for (const { id, trace } of tasks) statuses.task(name, id, 'RESTARTING', trace ?? null);
-    void this.#supervisor(name).restart({ connector, tasks: tasks.map(task => task.id) });
+    void this.#supervisor(name).restart({ connector, tasks: tasks.map(({ id }) => id) });
     return plan;
   }
 
@@ -255,11 +248,7 @@ export class StandaloneHerder implements Herder {
   }
 
   async connectorOffsets(name: string): Promise<readonly OffsetEntry[]> {
-    const { config } = this.#entry(name);
-    const { broker, worker, resolver } = this.#parts;
-    const resolved = await resolver.resolve(config);
-    if (this.#type(config) === 'sink') return sinkOffsets(broker.admin(), sinkGroupId(name, resolved));
-    return worker.sourceOffsets(name, resolved);
+    return this.#parts.offsets.list(name, this.#entry(name).config);
   }
 
   alterOffsets(name: string, offsets: readonly OffsetEntry[] | null): Promise<string> {
@@ -276,25 +265,8 @@ export class StandaloneHerder implements Herder {
         );
       }
       await this.#supervisor(name).idle();
-      const complete = await this.#alterOffsets(name, config, offsets);
-      return offsetsAnswer(offsets === null ? 'reset' : 'altered', complete);
+      return this.#parts.offsets.alter(name, config, offsets);
     });
-  }
-
-  /** True = nothing is left to be altered elsewhere. */
-  async #alterOffsets(name: string, raw: Config, offsets: readonly OffsetEntry[] | null): Promise<boolean> {
-    const { broker, worker, resolver, validator } = this.#parts;
-    const config = await resolver.resolve(raw);
-    const plugin = validator.plugin(config);
-    if (plugin.kind === 'source') return worker.alterSourceOffsets(name, config, offsets);
-    const admin = broker.admin();
-    const changes = offsets === null ? null : parseSinkOffsets(offsets);
-    const hook = plugin.createConnector();
-    const groupId = sinkGroupId(name, config);
-    const all = changes ?? (await admin.groupOffsets(groupId)).map(position => ({ ...position, offset: null }));
-    const complete = (await hook.alterOffsets?.(config, all)) ?? true;
-    await alterSinkOffsets(admin, groupId, changes);
-    return complete;
   }
 
   plugins(): readonly PluginInfo[] {
@@ -302,15 +274,8 @@ export class StandaloneHerder implements Herder {
   }
 
   pluginConfig(name: string, version: string | null): readonly ConfigKeyInfo[] {
-    const { validator, worker } = this.#parts;
-    const keys = validator.pluginKeys(name);
-    if (version !== null) {
-      const { plugins } = worker;
-      const plugin =
-        plugins.find(name, 'source', 'sink') ??
-        plugins.find(name, 'converter', 'header_converter', 'transformation', 'predicate');
-      if (plugin !== undefined) requireVersion(plugin, version);
-    }
+    const keys = this.#parts.validator.pluginKeys(name);
+    if (version !== null) requireVersion(this.#parts.worker.plugins, name, version);
     return keys;
   }
 
@@ -428,37 +393,4 @@ export class StandaloneHerder implements Herder {
 
 function unknown(message: string): ConnectError {
   return new ConnectError('RESOURCE_UNKNOWN', message);
-}
-
-function restartSettings(connector: Config, worker: WorkerConfig): RestartSettings {
-  const own = connector['errors.restart.max'];
-  return {
-    max: own === undefined ? worker['errors.restart.max'] : Number(own),
-    initialDelayMs: worker['errors.restart.delay.initial.ms'],
-    maxDelayMs: worker['errors.restart.delay.max.ms'],
-  };
-}
-
-function topicOptions(kind: 'config' | 'status', broker: Broker, config: WorkerConfig, logger: Logger) {
-  const extra = Object.entries(config.raw)
-    .filter(([key]) => key.startsWith(`${kind}.storage.`))
-    .map(([key, value]) => [key.slice(`${kind}.storage.`.length), value] as const)
-    .filter(([key]) => !['topic', 'partitions', 'replication.factor'].includes(key));
-  return {
-    broker,
-    spec: {
-      name: config[`${kind}.storage.topic`],
-      partitions: kind === 'config' ? 1 : config['status.storage.partitions'],
-      replicationFactor: config[`${kind}.storage.replication.factor`],
-      configs: Object.fromEntries(extra),
-    },
-    create: config['internal.topics.automatic.creation.enable'],
-    clientId: `${config['group.id']}-herder`,
-    logger,
-  };
-}
-
-function offsetsAnswer(done: 'altered' | 'reset', complete: boolean): string {
-  if (complete) return `The offsets for this connector have been ${done} successfully`;
-  return `The Connect framework-managed offsets for this connector have been ${done} successfully. However, if this connector manages offsets externally, they will need to be manually ${done} in the system that the connector uses.`;
 }
