@@ -32,10 +32,42 @@ const REFUSED: readonly (readonly [RegExp, (value: string) => boolean])[] = [
 const IGNORED =
   /^(max\.queue\.size|errors\.max\.retries|snapshot\.max\.threads|snapshot\.isolation\.mode|streaming\.delay\.ms|signal\.(enabled\.channels|poll\.interval\.ms)|notification\.|incremental\.snapshot\.|retriable\.restart\.connector\.wait\.ms|connection\.validation\.timeout\.ms|flush\.lsn\.source|offset\.mismatch\.strategy|schema\.refresh\.mode|slot\.stream\.params|xmin\.fetch\.interval\.ms|database\.(query\.timeout\.ms|sslfactory)|guardrail\.|topic\.cache\.size|snapshot\.tables\.order\.by\.row\.count|schema\.history\.|lsn\.flush\.|openlineage\.|advanced\.metrics\.)/;
 
+/** Keys that every connector may have; the worker reads them. */
+const COMMON =
+  /^(name|connector\.class|connector\.plugin\.version|task\.|tasks\.max|(key|value|header)\.converter|transforms|predicates|config\.action\.reload|errors\.|topic\.creation\.|exactly\.once\.support|transaction\.boundary|offsets\.storage\.topic|(producer|consumer|admin)\.override\.|snapshot\.select\.statement\.overrides\.|topic\.heartbeat\.name$)/;
+
+/** Keys that nobody reads, with the known key that was probably meant. */
+function unknownKeys(config: Config): readonly { readonly key: string; readonly meant: string | undefined }[] {
+  const known = Object.keys(sourceKeys);
+  return Object.keys(config)
+    .filter(key => !(key in sourceKeys) && !COMMON.test(key) && !IGNORED.test(key))
+    .filter(key => !REFUSED.some(([name]) => name.test(key)))
+    .map(key => ({ key, meant: known.find(name => isNear(name, key)) }));
+}
+
+/** Whether two keys differ by at most two letters: left out, put in, or another. */
+export function isNear(a: string, b: string): boolean {
+  if (Math.abs(a.length - b.length) > 2) return false;
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)));
+    }
+    row = next;
+  }
+  return row[b.length]! <= 2;
+}
+
 /** A warning that names options of Debezium that do nothing here; null = there are none. */
 export function ignoredOptions(config: Config): string | null {
   const ignored = Object.keys(config).filter(key => IGNORED.test(key));
-  return ignored.length === 0 ? null : `these options have no effect in this connector: ${ignored.join(', ')}`;
+  const unknown = unknownKeys(config).map(({ key }) => key);
+  const parts = [
+    ...(ignored.length > 0 ? [`these options have no effect in this connector: ${ignored.join(', ')}`] : []),
+    ...(unknown.length > 0 ? [`these options are unknown: ${unknown.join(', ')}`] : []),
+  ];
+  return parts.length === 0 ? null : parts.join('; ');
 }
 
 /** What single values do not show: options that exclude each other, malformed lists, options that are refused. */
@@ -47,6 +79,11 @@ export function crossChecks(config: Config, values: Partial<Values>): ConfigErro
         invalid(key, value, 'this option of Debezium is not supported yet and would change events; remove it'),
       );
     }
+  }
+  // A misspelt filter would capture everything.
+  for (const { key, meant } of unknownKeys(config)) {
+    if (meant !== undefined)
+      errors.push(invalid(key, config[key]!, `the option is unknown; ${meant} is probably meant`));
   }
   const plugin = values['plugin.name'];
   if (plugin !== undefined && plugin !== 'pgoutput') {
