@@ -3,7 +3,7 @@
  * What was added is durable when `flush` resolves; offsets are committed only after that.
  */
 import { type Config, ConnectError, configDef } from '../../api/index.ts';
-import type { Broker, Producer } from '../../broker/port.ts';
+import type { Broker, PendingBatch, Producer } from '../../broker/port.ts';
 import {
   decodeHeaders,
   encodeHeaders,
@@ -58,6 +58,8 @@ export class DeadLetterQueue {
   readonly #replicationFactor: number;
   readonly #contextHeaders: boolean;
   readonly #builders = new Map<number, RecordBatchBuilder>();
+  /** Finished, and not yet known to be written. */
+  #unsent: PendingBatch[] = [];
   #partitions = 0;
   #producer: Producer | null = null;
 
@@ -121,10 +123,12 @@ export class DeadLetterQueue {
     if (builder.byteLength >= flushBytes) await this.flush();
   }
 
+  /** What could not be written is tried again by the next flush, so that nothing is committed past it. */
   async flush(): Promise<void> {
-    if (this.#builders.size === 0) return;
-    const batches = [...this.#builders.values()].map(builder => builder.finish());
+    for (const builder of this.#builders.values()) this.#unsent.push(builder.finish());
     this.#builders.clear();
+    const batches = this.#unsent;
+    if (batches.length === 0) return;
     try {
       await retryFor(retryMs, this.#options.signal, async () => {
         this.#producer ??= this.#options.createProducer();
@@ -137,6 +141,7 @@ export class DeadLetterQueue {
           throw error;
         }
       });
+      this.#unsent = [];
     } catch (error) {
       const records = batches.reduce((sum, batch) => sum + batch.recordCount, 0);
       this.#options.meter.add('deadletterqueue_produce_failures', records);

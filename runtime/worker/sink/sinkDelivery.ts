@@ -210,7 +210,6 @@ export class SinkDelivery {
     const keys = new Set(partitions.map(keyOf));
     this.#pending = this.#pending.filter(({ partition }) => !keys.has(keyOf(partition)));
     try {
-      await this.#options.deadLetters?.flush();
       await this.#commit(states, true);
     } finally {
       for (const partition of partitions) this.#assigned.remove(partition);
@@ -235,6 +234,8 @@ export class SinkDelivery {
       if (!leaving) this.#rewind(states);
       return;
     }
+    // While it wrote what it held, the task may have reported records.
+    await this.#options.deadLetters?.flush();
     const offsets: PartitionOffset[] = [];
     for (const [{ topic, partition }, offset] of safe) {
       const state = this.#assigned.get({ topic, partition });

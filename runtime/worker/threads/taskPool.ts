@@ -1,6 +1,6 @@
 /**
  * Chooses where a task runs: the main thread (`task.threads=0`), the least loaded thread of the pool, or a thread of its own
- * (`task.isolation=thread`). Threads are made when they are first needed, and again after one ended.
+ * (`task.isolation=thread`). One thread is made ahead, the others when they are needed, and again after one ended.
  */
 import { availableParallelism } from 'node:os';
 import type { TaskExecutor } from '../taskExecutor.ts';
@@ -23,6 +23,8 @@ export class TaskPool {
     this.#options = options;
     const threads = options.config['task.threads'];
     this.#size = threads < 0 ? availableParallelism() : threads;
+    // One is ready before the first task asks for it: loading modules takes longer than anything else at a start.
+    if (this.#size > 0) this.#thread(this.#shared);
   }
 
   startTask(request: TaskRequest): void {
