@@ -191,8 +191,8 @@ function openingError(error: unknown, { host, port }: Address, settings: ClientS
 function quietLog(logger: Logger): KafkajsLog {
   const log: KafkajsLog = {
     namespace: () => log,
-    error: (message, extra) => logger.debug(extra ?? {}, `kafkajs: ${message}`),
-    warn: (message, extra) => logger.debug(extra ?? {}, `kafkajs: ${message}`),
+    error: message => logger.debug({}, `kafkajs: ${message}`),
+    warn: message => logger.debug({}, `kafkajs: ${message}`),
     info: () => {},
     debug: () => {},
   };

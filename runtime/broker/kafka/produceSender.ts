@@ -2,7 +2,6 @@
  * Moves batches from the partitions' queues to their leaders: one request per node with many partitions, several in flight, and the order of each partition kept
  * whatever fails in between. What may pass is tried again for ever (or until delivery.timeout.ms); anything else fails the sender for good.
  */
-import { ConnectError } from '../../../schemas/errors.ts';
 import { splitBatch } from '../records/index.ts';
 import { backoffMs } from './backoff.ts';
 import type { KafkaCluster } from './kafkaCluster.ts';
@@ -17,6 +16,7 @@ import {
 } from './kafkaErrors.ts';
 import type { NodeConnections } from './nodeConnections.ts';
 import { addToSequence, type Outgoing, PartitionQueue } from './partitionQueue.ts';
+import { asError, deliveryTimeout, outOfOrder, refused, tooLargeForBroker, topicMissing } from './produceErrors.ts';
 import { decodeProduce, type ProduceAnswer, type ProducePart, produceRequest } from './produceRequest.ts';
 import type { ProducerSettings } from './producerSettings.ts';
 import { fencedError } from './transactionClient.ts';
@@ -24,6 +24,8 @@ import { fencedError } from './transactionClient.ts';
 interface InFlight {
   readonly queue: PartitionQueue;
   readonly batch: Outgoing;
+  /** Nothing of its partition was under way when it was sent. */
+  readonly alone: boolean;
 }
 
 /** Bytes of a request beside the batches, generously. */
@@ -41,6 +43,7 @@ export class ProduceSender {
   readonly #inFlightOfNode = new Map<number, number>();
   readonly #connecting = new Set<number>();
   #timer: NodeJS.Timeout | null = null;
+  #timerDue = 0;
   #refreshing = false;
   #failed = false;
   #woken = false;
@@ -76,6 +79,7 @@ export class ProduceSender {
     queue.batches.push(batch);
     this.#active.add(queue);
     this.#sealLater(batch);
+    if (this.#settings.deliveryTimeoutMs < Number.POSITIVE_INFINITY) this.#wakeIn(this.#settings.deliveryTimeoutMs + 1);
   }
 
   /** Looks for work soon. Many calls of one turn make one look. */
@@ -121,6 +125,8 @@ export class ProduceSender {
     for (const queue of this.#active) {
       if (this.#isLate(queue, now)) return;
       if (queue.retryAt > now) wakeAt = Math.min(wakeAt, queue.retryAt);
+      const first = queue.batches[0];
+      if (first !== undefined) wakeAt = Math.min(wakeAt, first.since + this.#settings.deliveryTimeoutMs + 1);
       if (this.#settings.transactionalId !== null && !queue.added) continue;
       const maxInFlight = this.#settings.idempotent && queue.known ? this.#settings.maxInFlight : 1;
       if (queue.sendable(now, maxInFlight) === null) continue;
@@ -155,7 +161,7 @@ export class ProduceSender {
         const batch = queue.batches[queue.sent]!;
         bytes += batch.sealed!.length;
         if (parts.length > 0 && bytes > this.#settings.maxRequestBytes) break;
-        parts.push({ queue, batch });
+        parts.push({ queue, batch, alone: queue.sent === 0 });
       }
       this.#send(node, connection, parts);
     }
@@ -194,10 +200,11 @@ export class ProduceSender {
   }
 
   #answered(parts: readonly InFlight[], answers: readonly ProduceAnswer[]): void {
+    const byPartition = new Map(answers.map(answer => [`${answer.topic}\n${answer.partition}`, answer]));
     for (const part of parts) {
       if (this.#failed) return;
       const { queue } = part;
-      const answer = answers.find(a => a.partition === queue.partition && a.topic === queue.topic);
+      const answer = byPartition.get(`${queue.topic}\n${queue.partition}`);
       if (answer === undefined) this.#retry(queue, 'the answer lacks the partition');
       else this.#settle(part, answer);
     }
@@ -218,8 +225,8 @@ export class ProduceSender {
         else this.#retry(queue, kafkaErrorName(errorCode));
         break;
       case kafkaCode.outOfOrderSequence:
-        // Unless it is the first: then what stood before it is to be sent again first.
-        if (queue.batches[0] === batch) this.fail(outOfOrder(queue, answer));
+        // If something was under way before it, that may have come to nothing, or to another leader.
+        if (part.alone) this.fail(outOfOrder(queue, answer));
         else this.#retry(queue, kafkaErrorName(errorCode));
         break;
       case kafkaCode.unknownProducerId:
@@ -308,23 +315,11 @@ export class ProduceSender {
     const first = queue.batches[0];
     const { deliveryTimeoutMs, maxBlockMs } = this.#settings;
     if (queue.missingSince > 0 && now - queue.missingSince > maxBlockMs) {
-      this.fail(
-        new ConnectError(
-          'BROKER_TOPIC_UNKNOWN',
-          `Partition ${queue.topic}-${queue.partition} was not there for ${maxBlockMs} ms (max.block.ms). Create the topic or give it more partitions.`,
-          { retriable: true, place: { topic: queue.topic, partition: queue.partition } },
-        ),
-      );
+      this.fail(topicMissing(queue, maxBlockMs));
       return true;
     }
     if (first === undefined || now - first.since <= deliveryTimeoutMs) return false;
-    this.fail(
-      new ConnectError(
-        'BROKER_DELIVERY_TIMEOUT',
-        `Records for ${queue.topic}-${queue.partition} were not acknowledged within delivery.timeout.ms (${deliveryTimeoutMs}).`,
-        { retriable: true, place: { topic: queue.topic, partition: queue.partition } },
-      ),
-    );
+    this.fail(deliveryTimeout(queue, deliveryTimeoutMs));
     return true;
   }
 
@@ -379,42 +374,18 @@ export class ProduceSender {
       this.fail(requestFailed(`Writing to ${queue.topic}`, topic.errorCode, { place: { topic: queue.topic } }));
   }
 
+  /** The earliest of all calls counts. */
   #wakeIn(ms: number): void {
-    if (this.#timer !== null || this.#failed) return;
-    this.#timer = setTimeout(
-      () => {
-        this.#timer = null;
-        this.wake();
-      },
-      Math.max(1, ms),
-    );
+    if (this.#failed) return;
+    const due = Date.now() + Math.max(1, ms);
+    if (this.#timer !== null) {
+      if (this.#timerDue <= due) return;
+      clearTimeout(this.#timer);
+    }
+    this.#timerDue = due;
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.wake();
+    }, due - Date.now());
   }
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
-}
-
-function refused(queue: PartitionQueue, answer: ProduceAnswer): ConnectError {
-  const { topic, partition } = queue;
-  return requestFailed(`Writing to ${topic}-${partition}`, answer.errorCode, {
-    text: answer.errorText,
-    place: { topic, partition },
-  });
-}
-
-function tooLargeForBroker({ pending }: Outgoing): ConnectError {
-  return new ConnectError(
-    'BROKER_RECORD_TOO_LARGE',
-    `A record of ${pending.bytes.length} bytes for topic ${pending.topic} is larger than the broker takes. Raise max.message.bytes of the topic, or message.max.bytes of the broker, above it.`,
-    { place: { topic: pending.topic, partition: pending.partition } },
-  );
-}
-
-function outOfOrder(queue: PartitionQueue, answer: ProduceAnswer): ConnectError {
-  return new ConnectError(
-    'BROKER_OUT_OF_ORDER_SEQUENCE',
-    `Writing to ${queue.topic}-${queue.partition}: the broker answered ${kafkaErrorName(answer.errorCode)}: it no longer knows what this producer wrote before.`,
-    { retriable: true, place: { topic: queue.topic, partition: queue.partition } },
-  );
 }

@@ -127,5 +127,10 @@ test('delivery.timeout.ms bounds how long a broker that is gone is waited for', 
   assert.equal(error.code, 'BROKER_DELIVERY_TIMEOUT');
   assert.equal(error.retriable, true);
   await producer.close();
+  const unborn = broker.producer({ clientId: 'never had an id', deliveryTimeoutMs: 500 });
+  await assert.rejects(unborn.send([batchOf(topic, 0, [{ key: null, value: 'c' }])]), {
+    code: 'BROKER_DELIVERY_TIMEOUT',
+  });
+  await unborn.close();
   await kafka.start();
 });
