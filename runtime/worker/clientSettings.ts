@@ -37,6 +37,7 @@ function settingsOf(client: Client, connector: Config, worker: WorkerConfig): Re
 
 /** Largest record batch that is built, before compression; a broker's default limit is 1,048,588 bytes. */
 const defaultBatchBytes = 1_000_000;
+const compressions: readonly Compression[] = ['none', 'gzip', 'snappy', 'lz4', 'zstd'];
 const defaultBufferBytes = 32 * 1024 * 1024;
 /** Kafka's default of `max.request.size`. */
 const defaultRequestBytes = 1_048_576;
@@ -62,13 +63,15 @@ export function sourceProducer(clientId: string, connector: Config, worker: Work
     'linger.ms': _lingerMs,
     ...settings
   } = settingsOf('producer', connector, worker);
+  const allAcks = ['all', '-1'].includes(oneOf('acks', acks ?? 'all', ['all', '-1', '0', '1']));
   const maxRequestBytes = maxRequest === undefined ? undefined : integer('max.request.size', maxRequest);
   return {
     options: {
       clientId: ownClientId ?? clientId,
-      compression: (compression ?? 'none') as Compression,
-      idempotent: idempotence === undefined ? true : idempotence === 'true',
-      acks: acks === undefined || acks === 'all' ? -1 : (integer('acks', acks) as -1 | 0 | 1),
+      compression: oneOf('compression.type', compression ?? 'none', compressions),
+      // Kafka has no idempotence without all acknowledgements.
+      idempotent: idempotence === undefined ? allAcks : idempotence === 'true',
+      acks: allAcks ? -1 : acks === '1' ? 1 : 0,
       maxRequestBytes,
       deliveryTimeoutMs: deliveryTimeout === undefined ? undefined : integer('delivery.timeout.ms', deliveryTimeout),
       settings,
@@ -106,13 +109,22 @@ export function sinkConsumer(
   return {
     clientId: clientId ?? `connector-consumer-${name}-${task}`,
     groupId: groupId ?? sinkGroupId(name, connector),
-    autoOffsetReset: (reset ?? 'earliest') as ConsumerOptions['autoOffsetReset'],
-    isolation: isolation === 'read_committed' ? 'read_committed' : 'read_uncommitted',
+    autoOffsetReset: oneOf('auto.offset.reset', reset ?? 'earliest', ['earliest', 'latest', 'none']),
+    isolation: oneOf('isolation.level', isolation ?? 'read_uncommitted', ['read_uncommitted', 'read_committed']),
     maxBytes: maxBytes === undefined ? undefined : integer('fetch.max.bytes', maxBytes),
     maxPartitionBytes:
       maxPartitionBytes === undefined ? undefined : integer('max.partition.fetch.bytes', maxPartitionBytes),
     settings,
   };
+}
+
+function oneOf<T extends string>(key: string, text: string, values: readonly T[]): T {
+  const found = values.find(value => value === text.trim().toLowerCase());
+  if (found !== undefined) return found;
+  throw new ConnectError(
+    'CONFIG_INVALID',
+    `Invalid value ${text} for configuration ${key}: String must be one of: ${values.join(', ')}`,
+  );
 }
 
 function integer(key: string, text: string): number {

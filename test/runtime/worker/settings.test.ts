@@ -22,6 +22,12 @@ test('client settings: built in, then the worker, then the connector', () => {
   const { options, batchBytes } = sourceProducer('id', connector, worker);
   assert.equal(options.compression, 'zstd');
   assert.equal(options.acks, 1);
+  assert.equal(options.idempotent, false, 'acks=1 and idempotence exclude each other');
+  assert.equal(sourceProducer('id', {}, workerConfig()).options.idempotent, true);
+  assert.throws(() => sourceProducer('id', { 'producer.override.compression.type': 'rar' }, worker), {
+    message:
+      'Invalid value rar for configuration compression.type: String must be one of: none, gzip, snappy, lz4, zstd',
+  });
   assert.equal(options.clientId, 'id');
   assert.equal(options.settings?.['metadata.max.age.ms'], '7');
   assert.ok(batchBytes > 100_000);

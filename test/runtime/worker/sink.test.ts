@@ -141,6 +141,34 @@ test('a record that the task reports goes to the dead letter queue, or fails the
   assert.match(failure.trace, /unfit/);
 });
 
+test('no offset is committed before the dead letters of preCommit are written', async t => {
+  const w = await TestWorker.start(t);
+  await w.write('in', numbered(5));
+  const admin = w.worker.broker.admin();
+  let isBroken = true;
+  probe('s14').onPreCommit = async (current, context) => {
+    if (isBroken) await admin.deleteTopics(['dlq']);
+    await context.reportErrantRecord(probe('s14').records[2]!, new Error('unfit'));
+    return current;
+  };
+  const config = {
+    ...keeping,
+    topics: 'in',
+    'errors.tolerance': 'all',
+    'errors.deadletterqueue.topic.name': 'dlq',
+  };
+  const failure = await w.failure(await w.run('s14', config));
+  assert.match(failure.trace, /^\[SINK_DLQ_FAILED\] .*dlq/);
+  assert.equal(await committed(w, 'connect-s14'), undefined);
+  isBroken = false;
+  await w.run('s14', config);
+  await until(
+    async () => (await committed(w, 'connect-s14')) === 5,
+    () => 'not committed',
+  );
+  assert.equal((await w.read('dlq', 1))[0]!.value, 'v2');
+});
+
 test('transforms reach a sink too; records keep where they came from', async t => {
   const w = await TestWorker.start(t);
   await w.write('in', numbered(4));

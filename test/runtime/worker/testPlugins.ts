@@ -28,7 +28,12 @@ export class Probe {
   readonly commits: SourceOffset[] = [];
   readonly events: string[] = [];
   onPut: ((batches: readonly SinkBatch[], context: SinkTaskContext) => Promise<void> | void) | null = null;
-  onPreCommit: ((current: ReadonlyMap<TopicPartition, number>) => ReadonlyMap<TopicPartition, number>) | null = null;
+  onPreCommit:
+    | ((
+        current: ReadonlyMap<TopicPartition, number>,
+        context: SinkTaskContext,
+      ) => ReadonlyMap<TopicPartition, number> | Promise<ReadonlyMap<TopicPartition, number>>)
+    | null = null;
   onPoll: (() => void) | null = null;
 }
 
@@ -113,7 +118,7 @@ class KeepingTask implements SinkTask {
   }
 
   async preCommit(current: ReadonlyMap<TopicPartition, number>): Promise<ReadonlyMap<TopicPartition, number>> {
-    return this.#probe.onPreCommit?.(current) ?? current;
+    return this.#probe.onPreCommit?.(current, this.#context) ?? current;
   }
 
   async stop(): Promise<void> {
