@@ -76,7 +76,8 @@ const isPlainRefused = (error: unknown): boolean => sqlState(error) === '28000';
 
 export function sqlState(error: unknown): string | null {
   const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : null;
+  // Each has a digit; EPIPE is of the system.
+  return typeof code === 'string' && /^(?=.*\d)[0-9A-Z]{5}$/.test(code) ? code : null;
 }
 
 /** Any failure to connect or to be served, as an error that says what to change. */
@@ -105,14 +106,17 @@ export function connectionError(error: unknown, settings: SourceSettings): Conne
   }
 }
 
-/** Whether a new connection may help: the socket ended, the server went down or comes up. */
+const NETWORK_CODES =
+  /^(ECONNRESET|ECONNREFUSED|ECONNABORTED|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENETDOWN)$/;
+
+/** Whether a new connection may help: the socket ended, the server went down or comes up. What the client itself finds has only a text. */
 export function isConnectionLoss(error: unknown): boolean {
   const state = sqlState(error);
   if (state !== null) return /^(57P0|08|53300|XX000)/.test(state);
   if (error instanceof ConnectError) return error.code === 'PG_UNREACHABLE';
-  return /ECONNRESET|ECONNREFUSED|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|Connection terminated|socket|timeout|ended|closed/i.test(
-    String((error as { code?: string }).code ?? '') + String(error),
-  );
+  if (error instanceof AggregateError) return error.errors.some(isConnectionLoss);
+  if (NETWORK_CODES.test(String((error as { code?: unknown } | null)?.code))) return true;
+  return /connection (terminated|error|ended)|not queryable|socket|timeout|\b(ended|closed)\b/i.test(String(error));
 }
 
 /** An SQL identifier or literal, quoted. */
