@@ -1,14 +1,16 @@
 /** The servers, the worker and the two connectors that copy the ledger from one PostgreSQL to another, all of their own. */
+import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { BrokerSettings } from '../../runtime/broker/port.ts';
+import { compareTables } from '../demo/compareTables.ts';
 import { LocalKafka } from '../services/localKafka.ts';
 import { LocalPostgres } from '../services/localPostgres.ts';
 import { waitUntil } from '../services/waitUntil.ts';
 import { WorkerProcess } from '../services/workerProcess.ts';
-import { createLedger } from './ledger.ts';
+import { createLedger, LEDGER_TABLES } from './ledger.ts';
 import { topicEnds } from './topicCheck.ts';
 
 interface Parts {
@@ -21,6 +23,8 @@ interface Parts {
 
 const APPLICATIONS = "application_name LIKE 'millrace%'";
 const SNAPSHOT_START_TIMEOUT_MS = 60_000;
+/** task.shutdown.graceful.timeout.ms, and a little for statuses and connections. */
+const STOP_TIMEOUT_MS = 5_000 + 3_000;
 
 export class LedgerPipeline {
   readonly source: LocalPostgres;
@@ -40,7 +44,11 @@ export class LedgerPipeline {
     this.#cleanups = cleanups;
   }
 
-  static async start(broker: 'embedded' | 'kafka', bulkRows: number): Promise<LedgerPipeline> {
+  static async start(
+    broker: 'embedded' | 'kafka',
+    bulkRows: number,
+    sourceConfig: Readonly<Record<string, string>> = {},
+  ): Promise<LedgerPipeline> {
     const cleanups: (() => Promise<void>)[] = [];
     try {
       const source = await LocalPostgres.start({ fsync: 'off' });
@@ -65,7 +73,7 @@ export class LedgerPipeline {
         CONNECT_ERRORS_RESTART_DELAY_MAX_MS: '2000',
       });
       cleanups.push(() => worker.kill());
-      await createConnectors(worker, source.port, target.port);
+      await createConnectors(worker, source.port, target.port, sourceConfig);
       return new LedgerPipeline({ source, target, kafka, dataDir, worker }, cleanups);
     } catch (error) {
       for (const cleanup of cleanups.reverse()) await cleanup();
@@ -122,12 +130,43 @@ export class LedgerPipeline {
     return offsets.some(({ offset }) => offset.snapshot === undefined || offset.snapshot_completed === true);
   }
 
-  async leftConnections(): Promise<number> {
+  /** WAL that the server keeps because of our slot. */
+  async keptWalBytes(): Promise<number> {
+    const kept = 'SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::float8 AS bytes FROM pg_replication_slots';
+    return (await rowsOf(this.sourceUrl, kept))[0]!.bytes as number;
+  }
+
+  /** Waits until the target equals the source, row by row. */
+  async caughtUp(timeoutMs: number): Promise<void> {
+    let last = '';
+    const equal = async (): Promise<boolean> => {
+      const { rows, differences, examples } = await compareTables(this.sourceUrl, this.targetUrl, LEDGER_TABLES);
+      last = `${differences} of ${rows} rows differ: ${examples.join('; ')}`;
+      return differences === 0;
+    };
+    await waitUntil('the target equals the source', timeoutMs, equal, 500).catch(error => {
+      throw new Error(last, { cause: error });
+    });
+  }
+
+  /** The worker stops in time, nothing unexplained was logged, nothing stays behind in the databases or changes them afterwards. */
+  async stopsWell(): Promise<void> {
+    const asked = Date.now();
+    await this.worker.stop();
+    const tookMs = Date.now() - asked;
+    assert.ok(tookMs < STOP_TIMEOUT_MS, `the worker took ${tookMs} ms to stop`);
+    assert.deepEqual(this.worker.complaints, []);
+    await waitUntil('no connection is left', 10_000, async () => (await this.#leftConnections()) === 0);
+    assert.deepEqual(await this.#slots(), ['debezium']);
+    await this.caughtUp(0);
+  }
+
+  async #leftConnections(): Promise<number> {
     const count = `SELECT 1 FROM pg_stat_activity WHERE ${APPLICATIONS}`;
     return (await rowsOf(this.sourceUrl, count)).length + (await rowsOf(this.targetUrl, count)).length;
   }
 
-  async slots(): Promise<readonly unknown[]> {
+  async #slots(): Promise<readonly unknown[]> {
     return (await rowsOf(this.sourceUrl, 'SELECT slot_name FROM pg_replication_slots')).map(row => row.slot_name);
   }
 
@@ -142,7 +181,12 @@ export class LedgerPipeline {
   }
 }
 
-async function createConnectors(worker: WorkerProcess, sourcePort: number, targetPort: number): Promise<void> {
+async function createConnectors(
+  worker: WorkerProcess,
+  sourcePort: number,
+  targetPort: number,
+  sourceConfig: Readonly<Record<string, string>>,
+): Promise<void> {
   await worker.createConnector('ledger-source', {
     'connector.class': 'io.debezium.connector.postgresql.PostgresConnector',
     'database.hostname': '127.0.0.1',
@@ -152,6 +196,7 @@ async function createConnectors(worker: WorkerProcess, sourcePort: number, targe
     'database.dbname': 'ledger',
     'topic.prefix': 'ledger',
     'plugin.name': 'pgoutput',
+    ...sourceConfig,
   });
   await worker.createConnector('ledger-sink', {
     'connector.class': 'millrace.PostgresSink',

@@ -4,10 +4,9 @@
  * nothing went wrong that nobody caused, the worker stops in time and leaves nothing behind in the databases.
  */
 import assert from 'node:assert/strict';
-import { compareTables } from '../demo/compareTables.ts';
 import { avroConverter } from '../services/avroConverter.ts';
 import { waitUntil } from '../services/waitUntil.ts';
-import { finalCounts, LEDGER_TABLES, LedgerLoad } from './ledger.ts';
+import { finalCounts, LedgerLoad } from './ledger.ts';
 import { LedgerPipeline } from './ledgerPipeline.ts';
 import { checkTopics } from './topicCheck.ts';
 
@@ -26,8 +25,6 @@ const LANES = 2;
 const SNAPSHOT_TIMEOUT_MS = 120_000;
 /** From the last fault on. The longest wait before a restart is part of it, and all that was written meanwhile. */
 const CATCH_UP_TIMEOUT_MS = 120_000;
-/** task.shutdown.graceful.timeout.ms, and a little for statuses and connections. */
-const STOP_TIMEOUT_MS = 5_000 + 3_000;
 
 /** Numbers in [0, 1) from a seed (mulberry32). */
 function randomFrom(seed: number): () => number {
@@ -85,7 +82,7 @@ export async function runFaults(run: FaultRun): Promise<void> {
     await loading;
 
     const lastFault = Date.now();
-    await caughtUp(pipeline);
+    await pipeline.caughtUp(CATCH_UP_TIMEOUT_MS);
     const recoveredMs = Date.now() - lastFault;
     const commits = lanes.reduce((sum, load) => sum + load.commits, 0);
     run.report(
@@ -103,7 +100,7 @@ export async function runFaults(run: FaultRun): Promise<void> {
       insertedItems: lanes.flatMap((load, lane) => load.inserted.slice(insertedBefore[lane])),
     });
     assert.deepEqual(problems, []);
-    await stopsWell(pipeline);
+    await pipeline.stopsWell();
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${await pipeline.describe()}`, { cause: error });
   } finally {
@@ -155,28 +152,4 @@ function faultsOf(pipeline: LedgerPipeline, random: () => number): readonly Faul
     ]);
   }
   return faults;
-}
-
-async function caughtUp(pipeline: LedgerPipeline): Promise<void> {
-  let last = '';
-  const equal = async (): Promise<boolean> => {
-    const result = await compareTables(pipeline.sourceUrl, pipeline.targetUrl, LEDGER_TABLES);
-    last = `${result.differences} of ${result.rows} rows differ: ${result.examples.join('; ')}`;
-    return result.differences === 0;
-  };
-  await waitUntil('the target equals the source', CATCH_UP_TIMEOUT_MS, equal, 500).catch(error => {
-    throw new Error(last, { cause: error });
-  });
-}
-
-async function stopsWell(pipeline: LedgerPipeline): Promise<void> {
-  const { worker } = pipeline;
-  const asked = Date.now();
-  await worker.stop();
-  assert.ok(Date.now() - asked < STOP_TIMEOUT_MS, `the worker took ${Date.now() - asked} ms to stop`);
-  assert.deepEqual(worker.complaints, []);
-  // nothing of an earlier life writes on, or stays connected
-  await waitUntil('no connection is left', 10_000, async () => (await pipeline.leftConnections()) === 0);
-  assert.deepEqual(await pipeline.slots(), ['debezium']);
-  await caughtUp(pipeline);
 }
