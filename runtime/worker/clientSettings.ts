@@ -118,7 +118,7 @@ export function sinkConsumer(
   };
 }
 
-function oneOf<T extends string>(key: string, text: string, values: readonly T[]): T {
+function oneOf<const T extends string>(key: string, text: string, values: readonly T[]): T {
   const found = values.find(value => value === text.trim().toLowerCase());
   if (found !== undefined) return found;
   throw new ConnectError(
