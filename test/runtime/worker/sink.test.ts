@@ -145,9 +145,9 @@ test('no offset is committed before the dead letters of preCommit are written', 
   const w = await TestWorker.start(t);
   await w.write('in', numbered(5));
   const admin = w.worker.broker.admin();
-  let isBroken = true;
+  const dlq = { name: 'dlq', partitions: 1, replicationFactor: 1 };
+  await admin.createTopics([{ ...dlq, configs: { 'max.message.bytes': '10' } }]);
   probe('s14').onPreCommit = async (current, context) => {
-    if (isBroken) await admin.deleteTopics(['dlq']);
     await context.reportErrantRecord(probe('s14').records[2]!, new Error('unfit'));
     return current;
   };
@@ -160,7 +160,8 @@ test('no offset is committed before the dead letters of preCommit are written', 
   const failure = await w.failure(await w.run('s14', config));
   assert.match(failure.trace, /^\[SINK_DLQ_FAILED\] .*dlq/);
   assert.equal(await committed(w, 'connect-s14'), undefined);
-  isBroken = false;
+  await admin.deleteTopics(['dlq']);
+  await admin.createTopics([dlq]);
   await w.run('s14', config);
   await until(
     async () => (await committed(w, 'connect-s14')) === 5,
