@@ -127,14 +127,16 @@ export class SinkTaskRunner implements TaskRunner {
       const fetched = await control.interruptible(signal => consumer.poll(waitMs, signal));
       if (control.stopping.aborted) return;
       delivery.throwIfFailed();
+      let lag = 0;
       for (const part of fetched) {
         const columns = await readRecords(part, isolation);
         meter.add('sink_record_read_total', columns.count);
         meter.add('sink_record_read_bytes_total', part.bytes.length);
-        meter.set('sink_record_lag_max', Math.max(0, part.highWatermark - columns.nextOffset));
+        lag = Math.max(lag, part.highWatermark - columns.nextOffset);
         control.topicUsed(part.topic);
         delivery.queue(columns, await reader.read(columns));
       }
+      if (fetched.length > 0) meter.set('sink_record_lag_max', lag);
       if (control.paused && !delivery.hasPending) continue;
       retries = (await delivery.put()) ? 0 : retries + 1;
       // A task that never waits must not keep the thread from its neighbours.
