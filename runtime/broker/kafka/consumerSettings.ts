@@ -16,7 +16,6 @@ export interface ConsumerSettings {
 
 export const consumerKeys: ReadonlySet<string> = new Set([
   'auto.offset.reset',
-  'client.rack',
   'fetch.max.bytes',
   'fetch.max.wait.ms',
   'fetch.min.bytes',
@@ -42,7 +41,6 @@ export function consumerSettings(options: ConsumerOptions): ConsumerSettings {
       maxBytes: millis(given, 'fetch.max.bytes', options.maxBytes ?? 52_428_800),
       maxPartitionBytes: millis(given, 'max.partition.fetch.bytes', options.maxPartitionBytes ?? 1_048_576),
       readCommitted: isolation === 'read_committed',
-      rackId: given['client.rack'] ?? '',
     },
     autoOffsetReset:
       oneOf(given, 'auto.offset.reset', ['earliest', 'latest', 'none']) ?? options.autoOffsetReset ?? 'latest',

@@ -15,7 +15,6 @@ export interface FetchOptions {
   readonly maxBytes: number;
   readonly maxPartitionBytes: number;
   readonly readCommitted: boolean;
-  readonly rackId: string;
 }
 
 export interface FetchAnswer {
@@ -32,7 +31,7 @@ export interface FetchAnswer {
 export function fetchRequest(parts: readonly FetchPart[], options: FetchOptions): RawRequest {
   // One topic entry per run of neighbours keeps the order.
   const runs: FetchPart[][] = [];
-  let size = 33 + RawEncoder.stringBytes(options.rackId);
+  let size = 35;
   for (const part of parts) {
     const last = runs.at(-1);
     if (last?.[0]?.topic === part.topic) last.push(part);
@@ -56,7 +55,8 @@ export function fetchRequest(parts: readonly FetchPart[], options: FetchOptions)
     for (const { partition, fetchOffset } of run)
       encoder.int32(partition).int32(-1).int64(BigInt(fetchOffset)).int64(-1n).int32(options.maxPartitionBytes);
   }
-  encoder.int32(0).string(options.rackId);
+  // No rack: with one, leaders answer with the name of a nearer replica instead of records.
+  encoder.int32(0).string('');
   return { apiKey: 1, apiName: 'Fetch', apiVersion: 11, body: [encoder.finish()], timeoutMs: options.maxWaitMs };
 }
 
