@@ -48,14 +48,16 @@ export function loadWorkerConfig(sources: WorkerConfigSources): { config: Worker
 /** The known keys that are set, as texts, by precedence; convict checks each. */
 function checkedTexts(file: Config, environment: Config, flags: Config): Record<string, string> {
   const known = (config: Config) => Object.entries(config).filter(([key]) => Object.hasOwn(workerKeys, key));
-  const merged = convict(convictSchema(), { env: {}, args: [] });
+  const errors: string[] = [];
+  const merged = convict(convictSchema(errors), { env: {}, args: [] });
   for (const layer of [file, environment, flags]) {
     for (const [key, value] of known(layer)) merged.set(key, value);
   }
   try {
     merged.validate({ allowed: 'strict' });
   } catch (error) {
-    throw invalid(error instanceof Error ? error.message.split('\n') : [String(error)]);
+    // Convict decorates our texts; they say it all.
+    throw invalid(errors.length > 0 ? errors : [error instanceof Error ? error.message : String(error)]);
   }
   const texts: Record<string, string> = {};
   for (const key of Object.keys(workerKeys)) {
@@ -65,14 +67,16 @@ function checkedTexts(file: Config, environment: Config, flags: Config): Record<
   return texts;
 }
 
-/** Convict nests by the dots of a key; values stay texts, since the format check parses them as Kafka does. */
-function convictSchema(): convict.Schema<Record<string, unknown>> {
+/**
+ * Convict nests by the dots of a key; values stay texts, since the format check parses them as Kafka does. What the checks find is added to `errors`.
+ */
+function convictSchema(errors: string[]): convict.Schema<Record<string, unknown>> {
   const root: Record<string, unknown> = {};
   for (const [name, key] of Object.entries<ConfigKey>(workerKeys)) {
     const path = name.split('.');
     let node = root;
     for (const part of path.slice(0, -1)) node = (node[part] ??= {}) as Record<string, unknown>;
-    node[path.at(-1)!] = { doc: key.documentation, default: defaultText(key), format: formatOf(name, key) };
+    node[path.at(-1)!] = { doc: key.documentation, default: defaultText(key), format: formatOf(name, key, errors) };
   }
   return root as convict.Schema<Record<string, unknown>>;
 }
@@ -81,17 +85,18 @@ function defaultText(key: ConfigKey): string | null {
   return key.default === null || key.default === undefined ? null : String(key.default);
 }
 
-function formatOf(name: string, key: ConfigKey): (value: unknown) => void {
+function formatOf(name: string, key: ConfigKey, errors: string[]): (value: unknown) => void {
   return value => {
     if (typeof value !== 'string') return;
     const result = parseKey(name, key, value);
-    if ('error' in result) throw new Error(result.error);
+    if (!('error' in result)) return;
+    errors.push(result.error);
+    throw new Error(result.error);
   };
 }
 
 function invalid(messages: readonly string[]): ConnectError {
-  const lines = messages.map(message => message.trim()).filter(message => message !== '');
-  return new ConnectError('CONFIG_INVALID', `the worker configuration is invalid: ${lines.join('; ')}`);
+  return new ConnectError('CONFIG_INVALID', `the worker configuration is invalid: ${messages.join('; ')}`);
 }
 
 /** `CONNECT_GROUP_ID` = `group.id`; `__` = `_`, `___` = `-`: the spelling of the container images. */

@@ -1,5 +1,6 @@
 /** `millrace standalone`: one worker process with its REST API, until SIGTERM or SIGINT. */
-import type { Config, Logger } from '../../api/index.ts';
+import { setTimeout as wait } from 'node:timers/promises';
+import { type Config, ConnectError, type Logger } from '../../api/index.ts';
 import { EmbeddedRegistry } from '../../broker/embedded/embeddedRegistry.ts';
 import { registryApi } from '../../broker/embedded/registryApi.ts';
 import type { WorkerConfig } from '../../config/workerConfig.ts';
@@ -24,6 +25,9 @@ const flags: readonly WorkerFlag[] = [
 ];
 /** Beyond the tasks' own time, for statuses and connections. */
 const closingMs = 5_000;
+/** As long as Kafka Connect's own start waits for its cluster. */
+const brokerWaitMs = 60_000;
+const brokerRetryMs = 2_000;
 
 export async function standalone(args: readonly string[]): Promise<number> {
   const { values, positionals, config: fromFlags } = parseFlags(args, flags);
@@ -75,13 +79,14 @@ async function start(
   logger: Logger,
   connectorFiles: readonly ConnectorFile[],
 ): Promise<StandaloneHerder> {
-  const herder = await StandaloneHerder.start({
+  const options = {
     config,
     pluginModules: pluginModules(config['plugin.path']),
     workerId: workerId(config, rest),
     metrics,
     logger,
-  });
+  };
+  const herder = await untilReachable(() => StandaloneHerder.start(options), logger);
   rest.ready(herder);
   logger.info({ url: rest.url, broker: brokerText(config) }, `worker is ready: ${rest.url}`);
   for (const { name, config: connector, initialState } of connectorFiles) {
@@ -89,6 +94,20 @@ async function start(
     else await herder.createConnector({ name, config: connector, initialState });
   }
   return herder;
+}
+
+/** A broker that is started together with the worker may come later; one that does not come ends the worker with its error. */
+async function untilReachable<T>(attempt: () => Promise<T>, logger: Logger): Promise<T> {
+  const deadline = Date.now() + brokerWaitMs;
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof ConnectError && error.retriable) || Date.now() > deadline) throw error;
+      logger.warn({ code: error.code }, `worker cannot start yet and tries again: ${error.message}`);
+      await wait(brokerRetryMs);
+    }
+  }
 }
 
 /** The first file is the worker's, unless it is a connector's. */

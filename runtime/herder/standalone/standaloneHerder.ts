@@ -91,25 +91,30 @@ export class StandaloneHerder implements Herder {
         reconfigure: name => supervisors.get(name)?.reconfigure(),
       },
     });
-    const { broker } = worker;
-    const configs = await ConfigStore.open(internalTopicOptions('config', broker, config, logger));
-    const statusStore = await StatusStore.open(internalTopicOptions('status', broker, config, logger));
-    const versionOf = (name: string): string | null => {
-      const className = configs.state.connector(name)?.config['connector.class'];
-      return (className && worker.plugins.find(className, 'source', 'sink')?.version) || null;
-    };
-    const statuses = new StatusBoard(statusStore, workerId, versionOf);
-    const resolver = ConfigResolver.create(config, name => worker.plugins.find(name, 'config_provider'));
-    const validator = new ConnectorValidator(config, worker.plugins, resolver);
-    const clusterId = await broker.admin().clusterId();
-    const offsets = new ConnectorOffsetsApi(worker, resolver);
-    const parts = { offsets, configs, statusStore, statuses, worker, resolver, validator, clusterId };
-    const herder = new StandaloneHerder(options, parts, supervisors);
-    metrics.setStates(() => herder.#states());
-    statuses.unassignAll();
-    for (const name of configs.state.names()) void herder.#supervisor(name).sync();
-    herder.#completeStage();
-    return herder;
+    try {
+      const { broker } = worker;
+      const configs = await ConfigStore.open(internalTopicOptions('config', broker, config, logger));
+      const statusStore = await StatusStore.open(internalTopicOptions('status', broker, config, logger));
+      const versionOf = (name: string): string | null => {
+        const className = configs.state.connector(name)?.config['connector.class'];
+        return (className && worker.plugins.find(className, 'source', 'sink')?.version) || null;
+      };
+      const statuses = new StatusBoard(statusStore, workerId, versionOf);
+      const resolver = ConfigResolver.create(config, name => worker.plugins.find(name, 'config_provider'));
+      const validator = new ConnectorValidator(config, worker.plugins, resolver);
+      const clusterId = await broker.admin().clusterId();
+      const offsets = new ConnectorOffsetsApi(worker, resolver);
+      const parts = { offsets, configs, statusStore, statuses, worker, resolver, validator, clusterId };
+      const herder = new StandaloneHerder(options, parts, supervisors);
+      metrics.setStates(() => herder.#states());
+      statuses.unassignAll();
+      for (const name of configs.state.names()) void herder.#supervisor(name).sync();
+      herder.#completeStage();
+      return herder;
+    } catch (error) {
+      await worker.close();
+      throw error;
+    }
   }
 
   get workerId(): string {
@@ -130,16 +135,15 @@ export class StandaloneHerder implements Herder {
 
   connectorInfo(name: string): ConnectorInfo {
     const { config, taskConfigs } = this.#entry(name);
-    const tasks = taskConfigs.map((_, task) => ({ connector: name, task }));
-    return { name, config, tasks, type: this.#type(config) };
+    return { name, config, tasks: taskConfigs.map((_, task) => ({ connector: name, task })), type: this.#type(config) };
   }
 
   connectorStatus(name: string): ConnectorStateInfo {
     const { statuses, configs } = this.#parts;
     const connector = statuses.connectorStatus(name);
     if (connector === null) throw unknown(`No status found for connector ${name}`);
-    const type = this.#type(configs.state.connector(name)?.config ?? {});
-    return { name, connector, tasks: statuses.taskStatuses(name), type };
+    const config = configs.state.connector(name)?.config ?? {};
+    return { name, connector, tasks: statuses.taskStatuses(name), type: this.#type(config) };
   }
 
   taskConfigs(name: string): readonly TaskInfo[] {
