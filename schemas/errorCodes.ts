@@ -120,6 +120,8 @@ export const errorCodes = {
   PG_SNAPSHOT_FAILED:
     'The snapshot could not read a table. The message is the one of the server; the snapshot starts over.',
   PG_STREAM_FAILED: 'The server ended the replication stream with an error. The message is the one of the server.',
+  PG_STATEMENT_REFUSED:
+    'PostgreSQL refused a statement of the source. The message is the one of the server: mostly a missing right or a setting.',
   PG_PROTOCOL_INVALID: 'The server sent what this connector does not understand. Report it with the position.',
   TASK_FAILED: 'A task ended by an error that has no code of its own. The trace tells more.',
   SINK_TABLE_NAME:
@@ -150,8 +152,7 @@ export const errorCodes = {
     'The target could not be reached, or did not take a write for now, and max.retries is used up. Nothing is lost: the task goes on from its last committed offset when it is restarted.',
   SINK_PRIVILEGE:
     'The user of the sink lacks a right on the target. Grant it; the message names the right and the table.',
-  SINK_LOGIN_FAILED:
-    'The target refused the login. Check connection.url, connection.user and connection.password.',
+  SINK_LOGIN_FAILED: 'The target refused the login. Check connection.url, connection.user and connection.password.',
   SINK_DDL_FAILED:
     'A table could not be created or changed as auto.create or auto.evolve ask. The message has the statement and the database’s reason.',
   SINK_WRITE_FAILED:

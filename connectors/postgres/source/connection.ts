@@ -81,7 +81,7 @@ export function sqlState(error: unknown): string | null {
 }
 
 /** Any failure to connect or to be served, as an error that says what to change. */
-export function connectionError(error: unknown, settings: SourceSettings): ConnectError {
+export function sourceError(error: unknown, settings: SourceSettings): ConnectError {
   if (error instanceof ConnectError) return error;
   const where = `${settings.host}:${settings.port}`;
   const reason = error instanceof Error ? error.message || String((error as { code?: string }).code) : String(error);
@@ -97,7 +97,17 @@ export function connectionError(error: unknown, settings: SourceSettings): Conne
       return new ConnectError('PG_DATABASE_MISSING', `PostgreSQL at ${where}: ${reason}. Check database.dbname.`, {
         cause: error,
       });
+    case '55006':
+      return new ConnectError('PG_SLOT_ACTIVE', `${reason}. Give each connector its own slot.name.`, {
+        cause: error,
+        retriable: true,
+      });
     default:
+      if (!isConnectionLoss(error)) {
+        return new ConnectError('PG_STATEMENT_REFUSED', `PostgreSQL at ${where} refused a statement: ${reason}.`, {
+          cause: error,
+        });
+      }
       return new ConnectError(
         'PG_UNREACHABLE',
         `PostgreSQL at ${where} could not be reached: ${reason}. Check database.hostname, database.port, database.sslmode and that the server runs.`,

@@ -12,7 +12,7 @@ import {
 } from '../../../runtime/api/index.ts';
 import { parseSettings, sourceConfigDef } from '../config.ts';
 import { CONNECTOR_VERSION } from '../version.ts';
-import { connect, connectionError } from './connection.ts';
+import { connect, sourceError } from './connection.ts';
 import { parseOffset } from './position.ts';
 import { preflight } from './preflight.ts';
 import { PostgresSourceTask } from './task.ts';
@@ -63,7 +63,7 @@ async function validate(config: Config): Promise<readonly ConfigError[]> {
       await client.end();
     }
   } catch (error) {
-    const failure = connectionError(error, settings);
+    const failure = sourceError(error, settings);
     const key =
       failure.code === 'PG_DATABASE_MISSING'
         ? 'database.dbname'

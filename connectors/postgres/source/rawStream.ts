@@ -28,6 +28,7 @@ export class RawStream {
   private waiter: Waiter | null = null;
   /** Bytes without which a reader cannot go on; they may pass the bound. */
   private wanted = 1;
+  lastReceivedMs = Date.now();
 
   private constructor(socket: Duplex, maxBytes: number) {
     this.socket = socket;
@@ -47,6 +48,16 @@ export class RawStream {
 
   write(bytes: Buffer): void {
     if (this.socket.writable) this.socket.write(bytes);
+  }
+
+  /** Not reading: silence says nothing. */
+  get isPaused(): boolean {
+    return this.socket.isPaused();
+  }
+
+  /** Ends reads with an error that the socket does not know of. */
+  fail(error: Error): void {
+    this.onError(error);
   }
 
   /** Sends a simple query. */
@@ -107,6 +118,7 @@ export class RawStream {
   }
 
   private readonly onData = (chunk: Buffer): void => {
+    this.lastReceivedMs = Date.now();
     this.chunks.push(chunk);
     this.bytes += chunk.length;
     if (this.bytes > this.maxBytes && this.bytes >= this.wanted) this.socket.pause();

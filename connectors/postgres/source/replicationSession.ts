@@ -1,11 +1,13 @@
 /** One replication connection while it streams: starts it, tells the server at intervals what is safe, gives bytes. */
 import type pg from 'pg';
+import { ConnectError } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
 import { quoteName } from './connection.ts';
 import { formatLsn } from './lsn.ts';
 import { type Linger, missingBytes, RawStream } from './rawStream.ts';
 import { publicationOption } from './server.ts';
 
+const LONGEST_SILENCE_MS = 60_000;
 const MICROS_TO_2000 = 946_684_800_000_000n;
 
 export class ReplicationSession {
@@ -27,7 +29,7 @@ export class ReplicationSession {
     this.stream.query(
       `START_REPLICATION SLOT ${quoteName(settings.slot.name)} LOGICAL ${formatLsn(start)} (${options.join(', ')})`,
     );
-    this.timer = setInterval(() => this.sendStatus(), settings.statusIntervalMs);
+    this.timer = setInterval(() => this.tick(settings.statusIntervalMs), settings.statusIntervalMs);
     this.timer.unref();
   }
 
@@ -35,8 +37,20 @@ export class ReplicationSession {
     return this.stream.read(rest, missingBytes(rest, 0), timeoutMs, linger, signal);
   }
 
+  /** A server that is gone without a word is asked, and given up when it does not answer. */
+  private tick(intervalMs: number): void {
+    const silentMs = this.stream.isPaused ? 0 : Date.now() - this.stream.lastReceivedMs;
+    if (silentMs > Math.max(LONGEST_SILENCE_MS, 3 * intervalMs)) {
+      this.stream.fail(
+        new ConnectError('PG_UNREACHABLE', `the server has been silent for ${silentMs} ms`, { retriable: true }),
+      );
+      return;
+    }
+    this.sendStatus(silentMs > intervalMs);
+  }
+
   /** 'd' int32 length 'r' int64 written, int64 flushed, int64 applied, int64 time, byte reply-now. */
-  sendStatus(): void {
+  sendStatus(isReplyWanted = false): void {
     const message = Buffer.alloc(39);
     message[0] = 0x64;
     message.writeInt32BE(38, 1);
@@ -46,6 +60,7 @@ export class ReplicationSession {
     message.writeBigUInt64BE(this.flushed, 14);
     message.writeBigUInt64BE(this.flushed, 22);
     message.writeBigInt64BE(BigInt(Date.now()) * 1000n - MICROS_TO_2000, 30);
+    message[38] = isReplyWanted ? 1 : 0;
     this.stream.write(message);
   }
 

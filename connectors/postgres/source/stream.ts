@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { ConnectError, type Logger, type SourceBatch } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
-import { connect, connectionError, isConnectionLoss, sqlState } from './connection.ts';
+import { connect, isConnectionLoss, sourceError, sqlState } from './connection.ts';
 import { PgOutputDecoder } from './pgoutput.ts';
 import type { StreamPosition } from './position.ts';
 import { NO_LINGER } from './rawStream.ts';
@@ -178,7 +178,7 @@ export class ChangeStream {
           },
         );
       }
-      throw connectionError(error, settings);
+      throw sourceError(error, settings);
     }
     const waitMs = Math.min(settings.slot.retryDelayMs, FIRST_RETRY_MS * 2 ** (this.attempts - 1));
     logger.warn(

@@ -16,7 +16,7 @@ import { STRING, Struct } from '../../../schemas/data/index.ts';
 import { heartbeatKey, heartbeatValue } from '../../../schemas/envelope/debezium.ts';
 import { parseSettings, type SourceSettings } from '../config.ts';
 import { CONNECTOR_NAME } from '../version.ts';
-import { connect, connectionError } from './connection.ts';
+import { connect, sourceError } from './connection.ts';
 import { formatLsn } from './lsn.ts';
 import { topicName } from './names.ts';
 import { parseOffset, type StoredOffset, toOffset } from './position.ts';
@@ -53,7 +53,7 @@ export class PostgresSourceTask implements SourceTask {
     try {
       await this.prepare(stored);
     } catch (error) {
-      throw connectionError(error, settings);
+      throw sourceError(error, settings);
     } finally {
       await this.client?.end().catch(() => {});
       this.client = null;
@@ -179,15 +179,18 @@ export class PostgresSourceTask implements SourceTask {
       batch = await snapshot.next();
     } catch (error) {
       if (this.context.signal.aborted) return [];
-      throw connectionError(error, this.settings);
+      throw sourceError(error, this.settings);
     }
     if (batch !== null) {
+      this.context.metrics.gauge('snapshot_running', 1);
+      this.context.metrics.count('rows_scanned', batch.count);
       this.lastOffset = batch.sourceOffset;
       this.hasUncommitted = true;
       return [batch];
     }
     await snapshot.close();
     this.snapshot = null;
+    this.context.metrics.gauge('snapshot_running', 0);
     this.context.metrics.gauge('snapshot_completed', 1);
     if (this.settings.snapshot.mode !== 'initial_only')
       this.openStream(snapshot.position, snapshot.isTransactionVisible);

@@ -43,12 +43,15 @@ export class SourceHarness {
     name = `src_${Math.random().toString(36).slice(2, 10)}`,
   ): Promise<SourceHarness> {
     const admin = new pg.Client(`${url}/postgres`);
+    // Tests that end a server end these connections too; whoever uses one then fails there.
+    admin.on('error', () => {});
     await admin.connect();
     await removeDatabase(admin, name);
     await admin.query(
       `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C.UTF-8' LC_CTYPE 'C.UTF-8'`,
     );
     const sql = new pg.Client(`${url}/${name}`);
+    sql.on('error', () => {});
     await sql.connect();
     await sql.query("SET TimeZone = 'UTC'");
     const harness = new SourceHarness(new URL(url), admin, sql, name);
