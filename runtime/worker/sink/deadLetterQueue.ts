@@ -59,7 +59,8 @@ export class DeadLetterQueue {
   readonly #contextHeaders: boolean;
   readonly #builders = new Map<number, RecordBatchBuilder>();
   /** Finished, and not yet known to be written. */
-  #unsent: PendingBatch[] = [];
+  readonly #unsent: PendingBatch[] = [];
+  #flushing: Promise<void> = Promise.resolve();
   #partitions = 0;
   #producer: Producer | null = null;
 
@@ -124,10 +125,16 @@ export class DeadLetterQueue {
   }
 
   /** What could not be written is tried again by the next flush, so that nothing is committed past it. */
-  async flush(): Promise<void> {
+  flush(): Promise<void> {
+    // One at a time: a task may report from several places at once, and a batch under way must not be sent again beside itself.
+    this.#flushing = this.#flushing.catch(() => undefined).then(() => this.#flush());
+    return this.#flushing;
+  }
+
+  async #flush(): Promise<void> {
     for (const builder of this.#builders.values()) this.#unsent.push(builder.finish());
     this.#builders.clear();
-    const batches = this.#unsent;
+    const batches = [...this.#unsent];
     if (batches.length === 0) return;
     try {
       await retryFor(retryMs, this.#options.signal, async () => {
@@ -141,7 +148,7 @@ export class DeadLetterQueue {
           throw error;
         }
       });
-      this.#unsent = [];
+      this.#unsent.splice(0, batches.length);
     } catch (error) {
       const records = batches.reduce((sum, batch) => sum + batch.recordCount, 0);
       this.#options.meter.add('deadletterqueue_produce_failures', records);
