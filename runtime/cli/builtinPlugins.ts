@@ -1,6 +1,4 @@
 /** The plugin modules that come with Millrace, as URLs: task threads import the same. `.ts` from the sources, `.js` from `dist`. */
-import { existsSync } from 'node:fs';
-
 const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 
 const paths = [
@@ -12,7 +10,4 @@ const paths = [
   '../../connectors/postgres/index',
 ];
 
-export const builtinPlugins: readonly string[] = paths
-  .map(path => new URL(path + extension, import.meta.url))
-  .filter(url => existsSync(url))
-  .map(url => url.href);
+export const builtinPlugins: readonly string[] = paths.map(path => new URL(path + extension, import.meta.url).href);

@@ -66,7 +66,9 @@ export const workerKeys = {
     type: 'STRING',
     default: null,
     importance: 'LOW',
-    documentation: 'Empty switches /admin off. Only unset and empty are supported.',
+    documentation:
+      'Empty switches /admin off. Unset, it is served with the rest; an address of its own is not supported.',
+    check: (value: string) => (value === '' ? null : 'only unset and empty are supported'),
   },
   'access.control.allow.origin': {
     type: 'STRING',
