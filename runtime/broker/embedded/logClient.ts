@@ -6,15 +6,16 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { resolve as resolvePath } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { BroadcastChannel, isMainThread, type Worker } from 'node:worker_threads';
+import { BroadcastChannel, isMainThread, threadId, type Worker } from 'node:worker_threads';
 import type { ErrorCode } from '../../../schemas/errorCodes.ts';
 import { asConnectError, ConnectError } from '../../../schemas/errors.ts';
 import type { Logger } from '../../api/logger.ts';
-import { startThread } from '../startThread.ts';
+import { onThreadEnd, startThread } from '../startThread.ts';
 import type { LogThreadData, LogThreadMessage } from './logThread.ts';
 import {
   type ClientMessage,
   channelNames,
+  clientIdPrefix,
   type NoticeMessage,
   type OperationName,
   pingIntervalMs,
@@ -66,12 +67,13 @@ export class LogClient {
   readonly store: Store;
   readonly wakeups = new Wakeups();
   readonly sharedBytes = new SharedBytes();
-  #clientId = randomUUID();
+  #clientId = clientIdPrefix(threadId) + randomUUID();
   #logThread: Worker | null;
   #requests: BroadcastChannel;
   #notices: BroadcastChannel;
   #replies: BroadcastChannel;
   #pings: NodeJS.Timeout;
+  #stopWatchingThreads: () => void;
   #pending = new Map<number, Pending>();
   #nextId = 0;
   #members = new Map<string, () => void>();
@@ -106,6 +108,8 @@ export class LogClient {
       else this.wakeups.wake(notice.topics);
     };
     this.#pings = setInterval(() => this.#post(-1, 'ping', null), pingIntervalMs).unref();
+    this.#stopWatchingThreads =
+      logThread === null ? () => {} : onThreadEnd(ended => this.#post(-1, 'threadEnded', ended));
     logThread?.once('exit', () => {
       if (this.#logThread === null) return;
       const reason = 'its thread ended unexpectedly';
@@ -137,6 +141,7 @@ export class LogClient {
     const connection = connections.get(this.dataDir);
     if (connection === undefined || --connection.users > 0) return;
     connections.delete(this.dataDir);
+    this.#stopWatchingThreads();
     this.#post(-1, 'bye', null);
     const logThread = this.#logThread;
     this.#logThread = null;

@@ -9,7 +9,14 @@ import { putOffsets, removeOffsets } from './committedOffsets.ts';
 import { GroupCoordinator } from './groupCoordinator.ts';
 import { renewOwnership } from './ownership.ts';
 import type { LogContext } from './partitionLog.ts';
-import type { ClientMessage, OperationName, RequestMessage, RequestOf, ResultOf } from './protocol.ts';
+import {
+  type ClientMessage,
+  clientIdPrefix,
+  type OperationName,
+  type RequestMessage,
+  type RequestOf,
+  type ResultOf,
+} from './protocol.ts';
 import type { FlushMode, Store } from './store.ts';
 import { storeError } from './storeError.ts';
 import { TopicCatalog } from './topicCatalog.ts';
@@ -71,8 +78,11 @@ export class LogServer {
       case 'ping':
         return;
       case 'bye':
-        this.#lastHeard.delete(clientId);
-        this.#groups.leaveAll(clientId);
+        this.#forget(clientId);
+        return;
+      case 'threadEnded':
+        for (const id of [...this.#lastHeard.keys()])
+          if (id.startsWith(clientIdPrefix(message.request as number))) this.#forget(id);
         return;
       case 'hello':
         this.#host.reply(clientId, { kind: 'reply', id, result: undefined });
@@ -119,12 +129,13 @@ export class LogServer {
   tick(now: number, lateMs: number): void {
     if (lateMs < 1000) this.#groups.expire(now, clientId => this.#lastHeard.get(clientId) ?? 0);
     if (this.#transactions.hasExpired(now)) this.write(() => this.#transactions.abortExpired(now));
-    for (const [clientId, lastHeard] of this.#lastHeard)
-      if (now - lastHeard > forgetClientMs) {
-        this.#groups.leaveAll(clientId);
-        this.#lastHeard.delete(clientId);
-        this.#host.forget(clientId);
-      }
+    for (const [clientId, lastHeard] of this.#lastHeard) if (now - lastHeard > forgetClientMs) this.#forget(clientId);
+  }
+
+  #forget(clientId: string): void {
+    this.#groups.leaveAll(clientId);
+    this.#lastHeard.delete(clientId);
+    this.#host.forget(clientId);
   }
 
   renewOwnership(): void {

@@ -69,7 +69,6 @@ async function run(data: LogThreadData): Promise<void> {
   requests.onmessage = (event: unknown) => {
     const message = (event as { data: RequestMessage }).data;
     server.handle(message);
-    if (message.name === 'bye') forget(message.clientId);
   };
   let nextTick = Date.now() + tickMs;
   const ticks = setInterval(() => {

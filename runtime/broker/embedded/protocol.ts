@@ -96,10 +96,14 @@ export type OperationName = keyof Operations;
 export type RequestOf<N extends OperationName> = Operations[N]['request'];
 export type ResultOf<N extends OperationName> = Operations[N]['result'];
 
+/** Of one thread; begins with `clientIdPrefix`. */
+export const clientIdPrefix = (threadId: number): string => `${threadId}-`;
+
 export interface RequestMessage {
   readonly clientId: string;
   readonly id: number;
-  readonly name: OperationName | 'ping' | 'bye';
+  /** `threadEnded`: the request is the id of a thread that says no `bye` any more. */
+  readonly name: OperationName | 'ping' | 'bye' | 'threadEnded';
   readonly request: unknown;
 }
 

@@ -13,7 +13,7 @@ async function run(): Promise<void> {
     clientId: randomName('thread'),
     groupId,
     autoOffsetReset: 'earliest',
-    settings: { 'session.timeout.ms': '2500' },
+    settings: { 'session.timeout.ms': '60000' },
   });
   await consumer.subscribe(['in']);
   for (;;) {
