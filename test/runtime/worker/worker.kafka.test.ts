@@ -55,6 +55,9 @@ test('generated rows go as Avro from threads through Kafka', async t => {
   const { w, prefix } = await onKafka(t, { 'task.threads': '2' });
   const avro = 'io.confluent.connect.avro.AvroConverter';
   const topic = `${prefix}-rows`;
+  t.after(async () => {
+    for (const side of ['key', 'value']) await fetch(`${registry}/subjects/${topic}-${side}`, { method: 'DELETE' });
+  });
   await w.run(`${prefix}-gen`, {
     'connector.class': 'millrace.DatagenSource',
     'key.converter': avro,
