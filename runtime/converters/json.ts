@@ -17,6 +17,10 @@ const keys = {
     default: true,
     importance: 'HIGH',
     documentation: 'Whether each record carries its schema: {"schema":…,"payload":…}.',
+    group: 'Schemas',
+    orderInGroup: 0,
+    width: 'MEDIUM',
+    displayName: 'Enable Schemas',
   },
   'schemas.cache.size': {
     type: 'INT',
@@ -24,6 +28,10 @@ const keys = {
     min: 0,
     importance: 'HIGH',
     documentation: 'How many schemas found in records are kept.',
+    group: 'Schemas',
+    orderInGroup: 1,
+    width: 'MEDIUM',
+    displayName: 'Schema Cache Size',
   },
   'decimal.format': {
     type: 'STRING',
@@ -32,6 +40,10 @@ const keys = {
     ignoreCase: true,
     importance: 'LOW',
     documentation: 'How decimals are written: base64 of the unscaled bytes, or as numbers. Both are read.',
+    group: 'Serialization',
+    orderInGroup: 0,
+    width: 'MEDIUM',
+    displayName: 'Decimal Format',
   },
   'replace.null.with.default': {
     type: 'BOOLEAN',
@@ -39,6 +51,10 @@ const keys = {
     importance: 'LOW',
     documentation:
       'Whether a null in a field with a default is written, and read, as the default. Set it to false where a null must stay a null.',
+    group: 'Serialization',
+    orderInGroup: 1,
+    width: 'MEDIUM',
+    displayName: 'Replace null with default',
   },
 } as const satisfies ConfigKeys;
 
