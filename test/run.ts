@@ -20,15 +20,16 @@ const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .sort();
 
 const of = (kind: Kind): string[] => files.filter(file => kindOf(file) === kind);
-/** Tests that share servers run one file at a time: they measure conditions, and two cores are few. */
-const stages: { files: string[]; concurrency: number }[] =
+/** Tests that share servers run one file at a time: they measure conditions, and two cores are few. A file that hangs fails. */
+const MINUTE_MS = 60_000;
+const stages: { files: string[]; concurrency: number; timeoutMs: number }[] =
   wanted === 'unit'
-    ? [{ files: of('unit'), concurrency: 2 }]
+    ? [{ files: of('unit'), concurrency: 2, timeoutMs: MINUTE_MS }]
     : wanted === 'chaos'
-      ? [{ files: of('chaos'), concurrency: 1 }]
+      ? [{ files: of('chaos'), concurrency: 1, timeoutMs: 120 * MINUTE_MS }]
       : [
-          { files: of('unit'), concurrency: 2 },
-          { files: of('servers'), concurrency: 1 },
+          { files: of('unit'), concurrency: 2, timeoutMs: MINUTE_MS },
+          { files: of('servers'), concurrency: 1, timeoutMs: 10 * MINUTE_MS },
         ];
 
 let passed = 0;
@@ -38,7 +39,11 @@ const failures: string[] = [];
 for (const stage of stages) {
   if (stage.files.length === 0) continue;
   const reporter = new spec();
-  const stream = run({ files: stage.files.map(file => join(process.cwd(), file)), concurrency: stage.concurrency });
+  const stream = run({
+    files: stage.files.map(file => join(process.cwd(), file)),
+    concurrency: stage.concurrency,
+    timeout: stage.timeoutMs,
+  });
   stream.on('test:pass', event => {
     if (event.details.type !== 'suite' && event.skip === undefined) passed++;
   });
