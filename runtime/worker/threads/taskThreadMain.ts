@@ -1,7 +1,9 @@
 /** Entry of a task thread: a TaskHost that takes its orders by message. */
 import { parentPort } from 'node:worker_threads';
+import { failureReport } from '../errors/failureReport.ts';
 import { PluginRegistry } from '../pluginRegistry.ts';
 import { TaskHost } from '../taskHost.ts';
+import type { TaskRequest } from '../types.ts';
 import type { FromThread, ToThread } from './messages.ts';
 import { threadLogger } from './threadLogger.ts';
 
@@ -12,11 +14,12 @@ const port = parentPort;
 if (port === null) throw new Error('this module is the entry of a task thread');
 const post = (message: FromThread): void => port.postMessage(message);
 
-let host: Promise<TaskHost> | null = null;
+type Init = Extract<ToThread, { type: 'init' }>;
+let init: Init | null = null;
+let opening: Promise<TaskHost> | null = null;
 
-async function init(message: Extract<ToThread, { type: 'init' }>): Promise<TaskHost> {
-  const { config, pluginModules } = message;
-  const opened = await TaskHost.open({
+async function open({ config, pluginModules }: Init): Promise<TaskHost> {
+  return TaskHost.open({
     config,
     plugins: await PluginRegistry.load(pluginModules),
     listener: {
@@ -25,42 +28,66 @@ async function init(message: Extract<ToThread, { type: 'init' }>): Promise<TaskH
     },
     logger: threadLogger(post),
   });
-  setInterval(() => {
-    post({ type: 'alive' });
-    for (const { id, snapshot } of opened.snapshots()) post({ type: 'metrics', id, snapshot });
-  }, metricsMs).unref();
-  return opened;
 }
 
-/** An error here, such as a broker that is not there, ends the thread; the main thread fails its tasks with it. */
-async function handle(message: ToThread): Promise<void> {
-  if (message.type === 'init') {
-    host = init(message);
-    await host;
-    return;
+/** A host that could not be opened, since the broker was away for one, fails the task that asked for it; the next task tries again. */
+async function start(request: TaskRequest): Promise<void> {
+  const { id } = request;
+  opening ??= open(init!);
+  const own = opening;
+  try {
+    (await own).startTask(request);
+  } catch (error) {
+    if (opening === own) opening = null;
+    post({
+      type: 'taskState',
+      id,
+      state: 'FAILED',
+      failure: failureReport(error, { connector: id.connector, task: id.task }),
+    });
   }
-  const ready = await host!;
+}
+
+/** An error here ends the thread; the main thread fails its tasks with it. */
+async function handle(message: ToThread): Promise<void> {
   switch (message.type) {
-    case 'start':
-      ready.startTask(message.request);
+    case 'init':
+      init = message;
       return;
+    case 'start':
+      return start(message.request);
     case 'target':
-      ready.setTarget(message.connector, message.target);
+      (await host())?.setTarget(message.connector, message.target);
       return;
     case 'forgetTopics':
-      ready.forgetTopics(message.connector);
+      (await host())?.forgetTopics(message.connector);
       return;
     case 'stop':
-      await ready.stopTask(message.id, message.gracefulMs);
+      await (await host())?.stopTask(message.id, message.gracefulMs);
       post({ type: 'done', call: message.call });
       return;
     case 'close':
-      await ready.close(message.gracefulMs);
+      await (await host())?.close(message.gracefulMs);
       post({ type: 'done', call: message.call });
       port!.close();
       return;
   }
 }
+
+/** null = none was opened. */
+async function host(): Promise<TaskHost | null> {
+  try {
+    return await opening;
+  } catch {
+    return null; // told to the task that asked for it
+  }
+}
+
+async function postMetrics(): Promise<void> {
+  post({ type: 'alive' });
+  for (const { id, snapshot } of (await host())?.snapshots() ?? []) post({ type: 'metrics', id, snapshot });
+}
+setInterval(() => void postMetrics(), metricsMs).unref();
 
 port.on('message', (message: ToThread) => {
   handle(message).catch(error => {
