@@ -73,7 +73,7 @@ export class Report {
   /** Medians, then a line for each ratio of the first system's rate to another's. */
   end(): void {
     const systems = [...this.#runs.keys()];
-    const rates = new Map<string, number>();
+    const medians = new Map<string, Measurement>();
     for (const [system, runs] of this.#runs) {
       const of = (pick: (raw: Raw) => number | null): number | null => {
         const values = runs.map(pick).filter(value => value !== null);
@@ -87,15 +87,21 @@ export class Report {
         cpuMicros: perRecord === null ? null : perRecord * middle.records,
         rssMiB: of(raw => raw.rssMiB),
       });
-      rates.set(system, line.recordsPerSecond);
+      medians.set(system, line);
       this.#line({ ...line, median: true });
     }
-    for (const ratio of this.#ratios) process.stdout.write(`${ratio}\n`);
     const [first, ...others] = systems;
+    const ours = medians.get(first!);
+    for (const other of others) {
+      const theirs = medians.get(other)!;
+      if (ours?.rssMiB != null && theirs.rssMiB !== null)
+        this.ratio('rssMiB', first!, other, ours.rssMiB / theirs.rssMiB);
+    }
+    for (const ratio of this.#ratios) process.stdout.write(`${ratio}\n`);
     for (const other of others) {
       this.#line({
         case: this.#caseName,
-        ratio: rounded(rates.get(first!)! / rates.get(other)!),
+        ratio: rounded(ours!.recordsPerSecond / medians.get(other)!.recordsPerSecond),
         of: first,
         to: other,
       });
