@@ -1,6 +1,6 @@
 /** The servers, the worker and the two connectors that copy the ledger from one PostgreSQL to another, all of their own. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -25,6 +25,11 @@ const APPLICATIONS = "application_name LIKE 'millrace%'";
 const SNAPSHOT_START_TIMEOUT_MS = 60_000;
 /** task.shutdown.graceful.timeout.ms, and a little for statuses and connections. */
 const STOP_TIMEOUT_MS = 5_000 + 3_000;
+/** Where nothing answers any more, the worker may use what it has for closing connections too. */
+const LONELY_STOP_TIMEOUT_MS = 5_000 + 6_000;
+const IDLE_MS = 10_000;
+/** Of one core. */
+const MAX_IDLE_CPU = 0.15;
 
 export class LedgerPipeline {
   readonly source: LocalPostgres;
@@ -149,16 +154,42 @@ export class LedgerPipeline {
     });
   }
 
+  /** A worker that has nothing to do takes next to no time of a core. Returns how much. */
+  async idleCpu(): Promise<number> {
+    const before = await cpuSeconds(this.worker.pid);
+    await new Promise(resolve => setTimeout(resolve, IDLE_MS));
+    const share = ((await cpuSeconds(this.worker.pid)) - before) / (IDLE_MS / 1000);
+    assert.ok(share < MAX_IDLE_CPU, `an idle worker takes ${share} of a core`);
+    return share;
+  }
+
   /** The worker stops in time, nothing unexplained was logged, nothing stays behind in the databases or changes them afterwards. */
   async stopsWell(): Promise<void> {
-    const asked = Date.now();
-    await this.worker.stop();
-    const tookMs = Date.now() - asked;
-    assert.ok(tookMs < STOP_TIMEOUT_MS, `the worker took ${tookMs} ms to stop`);
+    await this.#stop(STOP_TIMEOUT_MS);
+    assert.equal(this.worker.exitCode, 0);
     assert.deepEqual(this.worker.complaints, []);
     await waitUntil('no connection is left', 10_000, async () => (await this.#leftConnections()) === 0);
     assert.deepEqual(await this.#slots(), ['debezium']);
     await this.caughtUp(0);
+  }
+
+  /** It also stops in time when the databases and the broker are gone. Last of all: they stay gone. */
+  async stopsAlone(): Promise<void> {
+    await this.worker.restart();
+    await waitUntil('the tasks run', 30_000, async () => {
+      const states = await Promise.all(['ledger-source', 'ledger-sink'].map(name => this.worker.status(name)));
+      return states.every(({ tasks }) => tasks.length > 0 && tasks.every(task => task.state === 'RUNNING'));
+    });
+    await Promise.all([this.source.kill(), this.target.kill(), this.kafka?.killBroker()]);
+    await this.#stop(LONELY_STOP_TIMEOUT_MS);
+    assert.deepEqual(this.worker.complaints, []);
+  }
+
+  async #stop(timeoutMs: number): Promise<void> {
+    const asked = Date.now();
+    await this.worker.stop();
+    const tookMs = Date.now() - asked;
+    assert.ok(tookMs < timeoutMs, `the worker took ${tookMs} ms to stop`);
   }
 
   async #leftConnections(): Promise<number> {
@@ -210,6 +241,11 @@ async function createConnectors(
     'consumer.override.metadata.max.age.ms': '1000',
     'consumer.override.session.timeout.ms': '6000',
   });
+}
+
+async function cpuSeconds(pid: number): Promise<number> {
+  const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).replace(/^.*\) /, '').split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100; // utime and stime, in ticks of 10 ms
 }
 
 async function rowsOf(url: string, text: string): Promise<Record<string, unknown>[]> {

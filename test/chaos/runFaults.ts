@@ -100,7 +100,9 @@ export async function runFaults(run: FaultRun): Promise<void> {
       insertedItems: lanes.flatMap((load, lane) => load.inserted.slice(insertedBefore[lane])),
     });
     assert.deepEqual(problems, []);
+    run.report(`${run.broker}: idle CPU ${((await pipeline.idleCpu()) * 100).toFixed(1)} %`);
     await pipeline.stopsWell();
+    await pipeline.stopsAlone();
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${await pipeline.describe()}`, { cause: error });
   } finally {

@@ -54,6 +54,11 @@ export class WorkerProcess {
     return this.#process.pid;
   }
 
+  /** null while it runs, and after a signal ended it. */
+  get exitCode(): number | null {
+    return this.#process?.exitCode ?? null;
+  }
+
   get running(): boolean {
     return this.#process !== null && this.#process.exitCode === null && this.#process.signalCode === null;
   }
