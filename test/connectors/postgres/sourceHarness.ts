@@ -37,11 +37,8 @@ export class SourceHarness {
     this.name = name;
   }
 
-  static async open(
-    t: { after(f: () => Promise<void>): void },
-    url = PG18_URL,
-    name = `src_${Math.random().toString(36).slice(2, 10)}`,
-  ): Promise<SourceHarness> {
+  static async open(t: { after(f: () => Promise<void>): void }, url = PG18_URL): Promise<SourceHarness> {
+    const name = `src_${Math.random().toString(36).slice(2, 10)}`;
     const admin = new pg.Client(`${url}/postgres`);
     // Tests that end a server end these connections too; whoever uses one then fails there.
     admin.on('error', () => {});
