@@ -1,4 +1,4 @@
-/** Runs retention, compaction and the removal of deleted topics in the background of the log thread, in slices that hold up appends for milliseconds only. */
+/** Runs retention, compaction and the removal of deleted topics and dead readers in the background of the log thread, in slices that hold up appends for milliseconds only. */
 import { setImmediate as immediate } from 'node:timers/promises';
 import { compactPartition, needsCompaction } from './compaction.ts';
 import type { LogServer } from './logServer.ts';
@@ -39,6 +39,7 @@ export class Maintenance {
 
   async #runRound(): Promise<void> {
     try {
+      this.#server.context.store.forgetDeadReaders();
       await this.#collectGarbage();
       for (const topic of [...this.#server.catalog.topics()]) {
         const policy = cleanupPolicy(topic.configs);

@@ -28,6 +28,8 @@ export interface Store {
   /** Makes the following reads see the latest commit; reads between two calls and without an await see one snapshot. */
   refresh(): void;
   write<T>(body: () => T, flush: FlushMode): T;
+  /** Old pages stay for a reader; one whose process was killed would keep them, and the file grow, for ever. */
+  forgetDeadReaders(): void;
   close(): Promise<void>;
 }
 
@@ -56,6 +58,7 @@ export function openStore(dataDir: string, readOnly: boolean): Store {
     meta: root.openDB<unknown, MetaKey>({ name: 'meta', encoding: 'json' }),
     refresh: () => root.resetReadTxn(),
     write: (body, flush) => root.transactionSync(body, transactionFlags[flush] as number),
+    forgetDeadReaders: () => void root.readerCheck(),
     close: () => root.close(),
   };
   return store;
