@@ -17,7 +17,7 @@ import type { StreamPosition } from './position.ts';
 import { serverError } from './rawStream.ts';
 import { type Relation, readRelation } from './relation.ts';
 import type { BatchCommon, StreamBatch, TransactionLongs } from './streamBatch.ts';
-import { streamError } from './streamError.ts';
+import { streamError, streamWarning } from './streamError.ts';
 import type { TableVersion } from './tableVersion.ts';
 import { TransactionEvents } from './transactionEvents.ts';
 import { columnsDiffer, fillUnchanged, hasUnchanged, skipTuple } from './tuple.ts';
@@ -27,6 +27,7 @@ const COPY_DATA = 0x64;
 const COPY_DONE = 0x63;
 const ERROR = 0x45;
 const XLOG_DATA = 0x77;
+const NOTICE = 0x4e;
 const NEW_ROW = 0x4e;
 const OLD_ROW = 0x4f;
 
@@ -121,10 +122,15 @@ export class PgOutputDecoder {
           break;
         case ERROR:
           throw streamError(serverError(bytes, p + 5, next));
+        case NOTICE: {
+          const failure = streamWarning(serverError(bytes, p + 5, next));
+          if (failure !== null) throw failure;
+          break;
+        }
         case COPY_DONE:
           throw new ConnectError('PG_UNREACHABLE', 'the server ended the replication stream', { retriable: true });
         default:
-          // CopyBothResponse, notices and parameter changes say nothing of the stream.
+          // CopyBothResponse and parameter changes say nothing of the stream.
           break;
       }
       p = next;

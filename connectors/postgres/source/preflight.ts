@@ -128,7 +128,7 @@ function checkSlot(settings: SourceSettings, slot: SlotState | null, stored: Sto
     add(
       'PG_SLOT_LOST',
       'slot.name',
-      `The server removed WAL that the slot "${name}" needs. Raise max_slot_wal_keep_size, drop the slot and reset the offsets, or use snapshot.mode=when_needed.`,
+      `The server removed WAL that the slot "${name}" needs. Raise max_slot_wal_keep_size, drop the slot and reset the offsets of the connector, or use snapshot.mode=when_needed.`,
     );
   }
 }
@@ -224,8 +224,6 @@ const shorten = (names: readonly string[]): string =>
 /** One error for all problems: the code of the first, the texts of all. */
 export function preflightError(problems: readonly Problem[]): ConnectError {
   const [first] = problems;
-  const text = problems.map(problem =>
-    problems.length === 1 ? problem.message : `[${problem.code}] ${problem.message}`,
-  );
-  return new ConnectError(first!.code, text.join('\n'));
+  const text = problems.map(({ code, message }, i) => (i === 0 ? message : `Also [${code}] ${message}`));
+  return new ConnectError(first!.code, text.join(' '));
 }

@@ -99,6 +99,8 @@ export async function* snapshotBatches(
         `The rows of ${fullName(table)} could not be read: ${(error as Error).message}.`,
         {
           cause: error,
+          // A table that was changed or dropped in between; the next snapshot sees it as it is now.
+          retriable: /^(40|42703|42P01|53|55)/.test(sqlState(error)!),
           place: { table: fullName(table) },
         },
       );

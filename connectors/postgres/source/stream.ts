@@ -7,6 +7,7 @@ import type pg from 'pg';
 import { ConnectError, type Logger, type SourceBatch } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
 import { connect, isConnectionLoss, sourceError, sqlState } from './connection.ts';
+import { formatLsn } from './lsn.ts';
 import { PgOutputDecoder } from './pgoutput.ts';
 import type { StreamPosition } from './position.ts';
 import { NO_LINGER } from './rawStream.ts';
@@ -120,13 +121,13 @@ export class ChangeStream {
     if (slot === null) {
       throw new ConnectError(
         'PG_SLOT_MISSING',
-        `The slot "${settings.slot.name}" does not exist any more: changes made since it was dropped cannot be read. Reset the offsets of the connector to read all rows again.`,
+        `The slot "${settings.slot.name}" does not exist any more: changes made since it was dropped cannot be read. Reset the offsets of the connector to read all rows again, or use snapshot.mode=when_needed.`,
       );
     }
     if (slot.walStatus === 'lost') {
       throw new ConnectError(
         'PG_SLOT_LOST',
-        `The server removed WAL that the slot "${settings.slot.name}" needs. Raise max_slot_wal_keep_size, drop the slot and reset the offsets.`,
+        `The server removed WAL that the slot "${settings.slot.name}" needs. Raise max_slot_wal_keep_size, drop the slot and reset the offsets of the connector, or use snapshot.mode=when_needed.`,
       );
     }
     if (slot.activePid !== null) {
@@ -163,7 +164,10 @@ export class ChangeStream {
       return;
     }
     const isActive = sqlState(error) === '55006' || (error instanceof ConnectError && error.code === 'PG_SLOT_ACTIVE');
-    if (!isActive && !isConnectionLoss(error)) throw error;
+    if (!isActive && !isConnectionLoss(error)) {
+      const { lastCommit, lsn } = this.decoder.position;
+      throw error instanceof ConnectError ? error.at({ position: formatLsn(lastCommit ?? lsn) }) : error;
+    }
     await this.catalog?.end().catch(() => {});
     this.catalog = null;
     if (++this.attempts > settings.slot.maxRetries) {
