@@ -93,6 +93,14 @@ export class PostgresSinkTask implements SinkTask {
   }
 
   async #putRange(run: ChangeRun, from: number, to: number, name: TableName): Promise<void> {
+    if (needsKey(this.#settings) && run.keyFields.length === 0 && run.changes.some(isRowChange)) {
+      await this.#putKeyless(run, from, to, name);
+      return;
+    }
+    await this.#encodeRange(run, from, to, name);
+  }
+
+  async #encodeRange(run: ChangeRun, from: number, to: number, name: TableName): Promise<void> {
     const plan = await this.#planner.plan(run, name);
     if (plan === null) return;
     for (let at = from; at < to; ) {
@@ -110,6 +118,26 @@ export class PostgresSinkTask implements SinkTask {
         this.#context.metrics.count('rejected_records');
         await this.#context.reportErrantRecord(run.batch.record(run.from + next - 1), error);
       }
+    }
+  }
+
+  /** Before a table is made for them, which would have no key either. */
+  async #putKeyless(run: ChangeRun, from: number, to: number, name: TableName): Promise<void> {
+    const { topic, partition } = run.batch;
+    for (let i = from; i < to; i++) {
+      if (!isRowChange(run.changes[i]!)) {
+        await this.#encodeRange(run, i, i + 1, name);
+        continue;
+      }
+      const index = run.from + i;
+      this.#context.metrics.count('rejected_records');
+      const place = { topic, partition, offset: run.batch.offset(index), table: name.table };
+      const error = new ConnectError(
+        'SINK_KEY_MISSING',
+        `the record has no key, which pk.mode=record_key and insert.mode=${this.#settings.insertMode} need; give its source a key, or set pk.mode=none and insert.mode=insert to take it as a new row`,
+        { place },
+      );
+      await this.#context.reportErrantRecord(run.batch.record(index), error);
     }
   }
 
@@ -151,6 +179,12 @@ export class PostgresSinkTask implements SinkTask {
     }
   }
 }
+
+const needsKey = ({ keyMode, insertMode }: SqlSinkSettings): boolean =>
+  keyMode === 'record_key' && insertMode !== 'insert';
+
+const isRowChange = (change: number): boolean =>
+  change === Change.create || change === Change.update || change === Change.write || change === Change.delete;
 
 /** Records whose table name comes from the same `source` fields; tombstones, which have none, go with those before them. */
 function endOfSameSource(run: ChangeRun, from: number): number {
