@@ -170,7 +170,7 @@ export class RestRegistry implements SchemaRegistry {
     }
     return new ConnectError(
       'REGISTRY_INCOMPATIBLE',
-      `the registry refused the new schema of subject ${subject} as incompatible ${what}. Change the source so that it fits, or the compatibility level of the subject`,
+      `the registry refused the new schema of subject ${subject} as incompatible ${what}. Set the compatibility level of the subject to one that allows it (PUT /config/${encodeURIComponent(subject)} of the registry), or write to a new topic (topic.prefix, or a RegexRouter transform), and restart the task; no change is lost`,
     );
   }
 

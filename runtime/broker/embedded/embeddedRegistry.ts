@@ -104,7 +104,7 @@ async function translated<T>(subject: string | null, run: () => Promise<T> | T):
       case registryCodes.incompatible:
         throw new ConnectError(
           'REGISTRY_INCOMPATIBLE',
-          `the embedded registry refused the new schema of subject ${subject}. ${error.message}. Change the source so that it fits, or the compatibility level of the subject`,
+          `the embedded registry refused the new schema of subject ${subject}: ${error.message}. Set the compatibility level of the subject to one that allows it (PUT /config/${encodeURIComponent(subject ?? '')} below /registry of the worker), or write to a new topic (topic.prefix, or a RegexRouter transform), and restart the task; no change is lost`,
           { cause: error },
         );
       case registryCodes.invalidSchema:
