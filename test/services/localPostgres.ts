@@ -20,7 +20,7 @@ export class LocalPostgres {
   readonly port: number;
   readonly #dir: string;
   readonly #env: NodeJS.ProcessEnv;
-  readonly #settings: Readonly<Record<string, string>>;
+  #settings: Readonly<Record<string, string>>;
   #server: ChildProcess | null = null;
   #log = '';
 
@@ -148,8 +148,9 @@ export class LocalPostgres {
     if (code !== 0) throw new Error(`initdb failed:\n${this.#log}`);
   }
 
-  /** Starts the server again after `kill`; resolves when it accepts connections. */
-  async restart(): Promise<void> {
+  /** Starts the server again after `kill`, with other settings where given; resolves when it accepts connections. */
+  async restart(settings: Readonly<Record<string, string>> = {}): Promise<void> {
+    this.#settings = { ...this.#settings, ...settings };
     await rm(join(this.#dir, 'data', 'postmaster.pid'), { force: true });
     const flags = Object.entries({
       listen_addresses: '127.0.0.1',
