@@ -7,6 +7,8 @@ import type { Duplex } from 'node:stream';
 import type pg from 'pg';
 import { ConnectError } from '../../../runtime/api/index.ts';
 
+const END_TIMEOUT_MS = 1000;
+
 type DataListener = (chunk: Buffer) => void;
 interface Waiter {
   resolve(): void;
@@ -138,6 +140,16 @@ export class RawStream {
     this.detach();
     for (const listener of this.pgListeners) this.socket.on('data', listener);
     if (this.socket.isPaused()) this.socket.resume();
+  }
+
+  /** Sends what is written, then `last`, and ends the connection; what still comes is not read. */
+  end(last: Buffer): void {
+    this.detach();
+    const { socket } = this;
+    socket.on('error', () => {});
+    socket.resume();
+    socket.end(last);
+    setTimeout(() => socket.destroy(), END_TIMEOUT_MS).unref();
   }
 
   /** Ends the connection at once. */

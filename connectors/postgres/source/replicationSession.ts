@@ -64,8 +64,9 @@ export class ReplicationSession {
     this.stream.write(message);
   }
 
+  /** Copy done and terminate: the server frees the slot at once. */
   close(): void {
     clearInterval(this.timer);
-    this.stream.destroy();
+    this.stream.end(Buffer.from([0x63, 0, 0, 0, 4, 0x58, 0, 0, 0, 4]));
   }
 }

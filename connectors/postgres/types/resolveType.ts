@@ -53,7 +53,7 @@ function lookUp(type: CatalogType, typmod: number, settings: TypeSettings): Colu
     return textType(settings, named('STRING', 'io.debezium.data.Enum', { allowed: type.enumLabels.join(',') }));
   }
   if (type.element !== null) return resolveArray(type.element, typmod, settings);
-  if (type.kind === 'range') return textType(settings, undefined, null);
+  if (type.kind === 'range' || type.kind === 'multirange') return textType(settings, undefined, null);
   return type.kind === 'base' ? baseType(type.name, typmod, settings) : null;
 }
 

@@ -125,13 +125,15 @@ for (const [server, url] of [
         const harness = await SourceHarness.open(t, url);
         await harness.script(SETUP);
         const columns = COLUMNS.map(([type], i) => `c${i} ${type}`).join(', ');
-        const range = form === 'text' ? ', r int4range' : '';
+        const range = form === 'text' ? ', r int4range, m int4multirange' : '';
         await harness.sql.query(`CREATE TABLE v (id integer PRIMARY KEY, ${columns}${range})`);
         const height = Math.max(...COLUMNS.map(column => column.length)) - 1;
         const insert = async (from: number): Promise<void> => {
           for (let row = 0; row <= height; row++) {
             const values = COLUMNS.map(([, ...list]) => list[row] ?? 'NULL').join(', ');
-            await harness.sql.query(`INSERT INTO v VALUES (${from + row}, ${values}${range && ", '[1,5)'"})`);
+            await harness.sql.query(
+              `INSERT INTO v VALUES (${from + row}, ${values}${range && ", '[1,5)', '{[1,2),[5,6)}'"})`,
+            );
           }
         };
         await insert(0);
@@ -144,6 +146,12 @@ for (const [server, url] of [
           const [read, streamed] = [after(records[row]!), after(records[height + 1 + row]!)];
           for (const [i, [type]] of COLUMNS.entries()) {
             assert.deepEqual(streamed[`c${i}`], read[`c${i}`], `${type}, row ${row}`);
+          }
+          if (form === 'text') {
+            assert.deepEqual(
+              [read.r, read.m, streamed.r, streamed.m],
+              ['[1,5)', '{[1,2),[5,6)}', '[1,5)', '{[1,2),[5,6)}'],
+            );
           }
           for (const [i, column] of COLUMNS.entries()) {
             const isNull = column[row + 1] === undefined || /NaN/.test(column[row + 1]!);
