@@ -34,15 +34,24 @@ const IGNORED =
 
 /** Keys that every connector may have; the worker reads them. */
 const COMMON =
-  /^(name|connector\.class|connector\.plugin\.version|task\.|tasks\.max|(key|value|header)\.converter|transforms|predicates|config\.action\.reload|errors\.|topic\.creation\.|exactly\.once\.support|transaction\.boundary|offsets\.storage\.topic|(producer|consumer|admin)\.override\.|snapshot\.select\.statement\.overrides\.|topic\.heartbeat\.name$)/;
+  /^(name|connector\.class|connector\.plugin\.version|task\.|tasks\.max|(key|value|header)\.converter|transforms|predicates|config\.action\.reload|errors\.|topic\.creation\.|exactly\.once\.support|transaction\.boundary|offsets\.storage\.topic|(producer|consumer|admin)\.override\.)/;
 
-/** Keys that nobody reads, with the known key that was probably meant. */
-function unknownKeys(config: Config): readonly { readonly key: string; readonly meant: string | undefined }[] {
+/** Read beside the keys of the definition. */
+const FURTHER = /^(snapshot\.select\.statement\.overrides\.|topic\.heartbeat\.name$)/;
+
+/** Whether a key beyond the definition is read here, refused, or told to have no effect. */
+export const readsKey = (key: string): boolean =>
+  FURTHER.test(key) || IGNORED.test(key) || REFUSED.some(([name]) => name.test(key));
+
+/** Keys that nobody reads, with the known key that was probably meant. The worker warns of the others. */
+function misspelt(config: Config): readonly (readonly [key: string, meant: string])[] {
   const known = Object.keys(sourceKeys);
   return Object.keys(config)
-    .filter(key => !(key in sourceKeys) && !COMMON.test(key) && !IGNORED.test(key))
-    .filter(key => !REFUSED.some(([name]) => name.test(key)))
-    .map(key => ({ key, meant: known.find(name => isNear(name, key)) }));
+    .filter(key => !(key in sourceKeys) && !COMMON.test(key) && !readsKey(key))
+    .flatMap(key => {
+      const meant = known.find(name => isNear(name, key));
+      return meant === undefined ? [] : [[key, meant] as const];
+    });
 }
 
 /** Whether two keys differ by at most two letters: left out, put in, or another. */
@@ -62,12 +71,7 @@ export function isNear(a: string, b: string): boolean {
 /** A warning that names options of Debezium that do nothing here; null = there are none. */
 export function ignoredOptions(config: Config): string | null {
   const ignored = Object.keys(config).filter(key => IGNORED.test(key));
-  const unknown = unknownKeys(config).map(({ key }) => key);
-  const parts = [
-    ...(ignored.length > 0 ? [`these options have no effect in this connector: ${ignored.join(', ')}`] : []),
-    ...(unknown.length > 0 ? [`these options are unknown: ${unknown.join(', ')}`] : []),
-  ];
-  return parts.length === 0 ? null : parts.join('; ');
+  return ignored.length === 0 ? null : `these options have no effect in this connector: ${ignored.join(', ')}`;
 }
 
 /** What single values do not show: options that exclude each other, malformed lists, options that are refused. */
@@ -81,9 +85,8 @@ export function crossChecks(config: Config, values: Partial<Values>): ConfigErro
     }
   }
   // A misspelt filter would capture everything.
-  for (const { key, meant } of unknownKeys(config)) {
-    if (meant !== undefined)
-      errors.push(invalid(key, config[key]!, `the option is unknown; ${meant} is probably meant`));
+  for (const [key, meant] of misspelt(config)) {
+    errors.push(invalid(key, config[key]!, `the option is unknown; ${meant} is probably meant`));
   }
   const plugin = values['plugin.name'];
   if (plugin !== undefined && plugin !== 'pgoutput') {

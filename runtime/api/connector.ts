@@ -116,6 +116,8 @@ interface ConnectorPluginBase {
   readonly aliases: readonly string[];
   readonly version: string;
   readonly configDef: ConfigDef;
+  /** Whether it reads, or speaks of, a key beyond its configDef, such as one with a prefix. Others that nobody knows are warned of. */
+  readsKey?(key: string): boolean;
   /** Checks beyond single values; may connect. Errors name keys. Called by validate and before a connector is created. */
   validate?(config: Config): Promise<readonly ConfigError[]> | readonly ConfigError[];
 }

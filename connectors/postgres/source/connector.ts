@@ -11,6 +11,7 @@ import {
   type SourcePlugin,
 } from '../../../runtime/api/index.ts';
 import { parseSettings, sourceConfigDef } from '../config.ts';
+import { readsKey } from '../configChecks.ts';
 import { CONNECTOR_VERSION } from '../version.ts';
 import { connect, sourceError } from './connection.ts';
 import { parseOffset } from './position.ts';
@@ -80,6 +81,7 @@ export const sourcePlugin: SourcePlugin = {
   aliases: ['millrace.PostgresSource', 'millrace.PostgresSourceConnector'],
   version: CONNECTOR_VERSION,
   configDef: sourceConfigDef,
+  readsKey,
   validate,
   createConnector: () => new PostgresSourceConnector(),
   createTask: () => new PostgresSourceTask(),

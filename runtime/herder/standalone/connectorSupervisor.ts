@@ -22,6 +22,7 @@ export interface SupervisorDeps {
   readonly metrics: WorkerMetrics;
   readonly logger: Logger;
   readonly restartSettings: (config: Config) => RestartSettings;
+  readonly unknownKeys: (config: Config) => readonly string[];
 }
 
 interface Part {
@@ -204,12 +205,20 @@ export class ConnectorSupervisor {
       connector.resolved = await resolver.resolve(entry.config);
       await worker.startConnector(this.#name, connector.resolved, entry.target);
       metrics.countStartup('connector', true);
+      this.#warnUnknownKeys(entry.config);
     } catch (error) {
       metrics.countStartup('connector', false);
       if (!connector.failed) this.#connectorFailed(connector, failureReport(error, { connector: this.#name }));
       return;
     }
     if (!connector.failed) this.connectorState(entry.target === 'PAUSED' ? 'PAUSED' : 'RUNNING', null);
+  }
+
+  #warnUnknownKeys(config: Config): void {
+    const keys = this.#deps.unknownKeys(config);
+    if (keys.length === 0) return;
+    const message = `keys of connector ${this.#name} that nothing reads, check their spelling: ${keys.join(', ')}`;
+    this.#deps.logger.warn({ connector: this.#name, keys }, message);
   }
 
   /** Asks the connector for its task configs, and commits them where they are new. */

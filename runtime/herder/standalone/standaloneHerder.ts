@@ -356,16 +356,13 @@ export class StandaloneHerder implements Herder {
   #supervisor(name: string): ConnectorSupervisor {
     let supervisor = this.#supervisors.get(name);
     if (supervisor === undefined) {
-      const { worker, configs, statuses, resolver } = this.#parts;
       const { metrics, logger, config } = this.#options;
       const deps: SupervisorDeps = {
-        worker,
-        configs,
-        statuses,
-        resolver,
+        ...this.#parts,
         metrics,
         logger,
         restartSettings: connector => restartSettings(connector, config),
+        unknownKeys: connector => this.#parts.validator.unknownKeys(connector),
       };
       supervisor = new ConnectorSupervisor(name, deps);
       this.#supervisors.set(name, supervisor);

@@ -12,6 +12,7 @@ import { refusedOverrides, sinkGroupId } from '../../worker/clientSettings.ts';
 import type { ConnectorPlugin, PluginRegistry } from '../../worker/pluginRegistry.ts';
 import { type ConfigInfo, type ConfigInfos, type ConfigKeyInfo, configInfos, keyInfo, summary } from './configInfos.ts';
 import { classCheck, classNames, nestedInfos } from './nestedKeys.ts';
+import { unknownKeys } from './unknownKeys.ts';
 
 export class ConnectorValidator {
   readonly #worker: WorkerConfig;
@@ -61,6 +62,11 @@ export class ConnectorValidator {
         'You can also find the above list of errors at the endpoint `/connector-plugins/{connectorType}/config/validate`',
       ].join('\n'),
     );
+  }
+
+  /** Keys of a config that nothing reads. */
+  unknownKeys(config: Config): readonly string[] {
+    return unknownKeys(this.plugin(config), config, this.#plugins);
   }
 
   /** The keys of any plugin, by name; connectors' own come first. */
