@@ -1,6 +1,6 @@
 /** Reads configuration files by their extension: .properties, .json, .yaml, .yml. Nested keys are joined by dots, lists by commas. */
 import { readFileSync } from 'node:fs';
-import { basename, extname } from 'node:path';
+import { extname } from 'node:path';
 import { type Config, ConnectError } from '../api/index.ts';
 import { parseProperties } from '../config/properties.ts';
 import type { InitialState } from '../herder/herder.ts';
@@ -33,6 +33,7 @@ export async function readWorkerFile(path: string): Promise<Config> {
 }
 
 export interface ConnectorFile {
+  readonly path: string;
   readonly name: string;
   readonly config: Config;
   /** Only for a connector that is not there yet. */
@@ -46,9 +47,10 @@ export async function readConnectorFile(path: string): Promise<ConnectorFile> {
   const config = flat(isRequest ? requireMap(map.config, path) : map, path);
   const name = isRequest && map.name !== undefined ? String(map.name) : config.name;
   if (name === undefined || name === '') {
-    throw new ConnectError('CONFIG_INVALID', `${basename(path)} has no key "name"; a connector file must give one`);
+    throw new ConnectError('CONFIG_INVALID', `${path} has no key "name"; a connector file must give one`);
   }
-  return { name, config: { ...config, name }, initialState: isRequest ? initialState(map.initial_state, path) : null };
+  const state = isRequest ? initialState(map.initial_state, path) : null;
+  return { path, name, config: { ...config, name }, initialState: state };
 }
 
 const initialStates: readonly InitialState[] = ['RUNNING', 'PAUSED', 'STOPPED'];

@@ -1,10 +1,12 @@
 /** `millrace standalone`: one worker process with its REST API, until SIGTERM or SIGINT. */
 import { setTimeout as wait } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { type Config, ConnectError, type Logger } from '../../api/index.ts';
 import { EmbeddedRegistry } from '../../broker/embedded/embeddedRegistry.ts';
 import { registryApi } from '../../broker/embedded/registryApi.ts';
 import type { WorkerConfig } from '../../config/workerConfig.ts';
 import { workerKeys } from '../../config/workerKeys.ts';
+import type { Herder } from '../../herder/herder.ts';
 import { StandaloneHerder } from '../../herder/standalone/standaloneHerder.ts';
 import { LogLevels } from '../../metrics/logLevels.ts';
 import { WorkerMetrics } from '../../metrics/workerMetrics.ts';
@@ -89,11 +91,22 @@ async function start(
   const herder = await untilReachable(() => StandaloneHerder.start(options), logger);
   rest.ready(herder);
   logger.info({ url: rest.url, broker: brokerText(config) }, `worker is ready: ${rest.url}`);
-  for (const { name, config: connector, initialState } of connectorFiles) {
-    if (initialState === null || herder.connectors().includes(name)) await herder.putConfig(name, connector);
-    else await herder.createConnector({ name, config: connector, initialState });
-  }
+  for (const file of connectorFiles) await runConnector(file, herder);
   return herder;
+}
+
+async function runConnector({ path, name, config, initialState }: ConnectorFile, herder: Herder): Promise<void> {
+  try {
+    if (!herder.connectors().includes(name)) {
+      await herder.createConnector({ name, config, initialState: initialState ?? 'RUNNING' });
+    } else if (!isDeepStrictEqual(herder.connectorInfo(name).config, config)) {
+      // What runs already is not checked again: a database that is away must not keep the worker from starting.
+      await herder.putConfig(name, config);
+    }
+  } catch (error) {
+    if (!(error instanceof ConnectError)) throw error;
+    throw new ConnectError(error.code, `connector ${name} of ${path}: ${error.message}`, { cause: error });
+  }
 }
 
 /** A broker that is started together with the worker may come later; one that does not come ends the worker with its error. */

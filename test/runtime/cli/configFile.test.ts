@@ -27,15 +27,17 @@ test('worker files: properties, nested YAML, JSON', async t => {
 });
 
 test('connector files: flat keys, or the form of a POST', async t => {
-  const flat = await readConnectorFile(await file(t, 'c.properties', 'name=c\nconnector.class=X\ntasks.max=1\n'));
+  const path = await file(t, 'c.properties', 'name=c\nconnector.class=X\ntasks.max=1\n');
+  const flat = await readConnectorFile(path);
   assert.deepEqual(flat, {
+    path,
     name: 'c',
     config: { name: 'c', 'connector.class': 'X', 'tasks.max': '1' },
     initialState: null,
   });
   const request = { name: 'c', config: { 'connector.class': 'X', 'tasks.max': 1 }, initial_state: 'paused' };
-  const posted = await readConnectorFile(await file(t, 'c.json', JSON.stringify(request)));
-  assert.deepEqual(posted, { ...flat, initialState: 'PAUSED' });
+  const posted = await file(t, 'c.json', JSON.stringify(request));
+  assert.deepEqual(await readConnectorFile(posted), { ...flat, path: posted, initialState: 'PAUSED' });
   await assert.rejects(readConnectorFile(await file(t, 'n.json', '{"connector.class":"X"}')), /no key "name"/);
 });
 
