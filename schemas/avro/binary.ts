@@ -191,7 +191,12 @@ export function readString(s: ReadState): string {
   const start = s.p;
   const end = start + length;
   s.p = end;
-  return shortString(b, start, length) ?? b.toString('utf8', start, end);
+  return utf8Text(b, start, end);
+}
+
+/** The string that b[start, end) is. */
+export function utf8Text(b: Buffer, start: number, end: number): string {
+  return shortString(b, start, end - start) ?? b.toString('utf8', start, end);
 }
 
 /** Short ASCII is built here, cheaper than by a call out of JavaScript; null for all else. */

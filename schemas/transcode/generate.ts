@@ -9,8 +9,9 @@
 import type { Schema } from '../data/index.ts';
 import type { Layout } from './layout.ts';
 import type { Program } from './program.ts';
+import { structOf } from './rowColumns.ts';
 import { layoutError, RowFault } from './rowErrors.ts';
-import { RowSource, structOf } from './rowSource.ts';
+import { RowSource } from './rowSource.ts';
 import { hasDefault, int, SourceWriter } from './sourceWriter.ts';
 import { MAX_TEXT_BYTES } from './write.ts';
 

@@ -4,9 +4,9 @@ export type LinearWire = Extract<ColumnWire, { wire: 'int32be-linear' | 'int64be
 
 /** The exact value of a linear wire form. */
 export function linearValue(wire: LinearWire, raw: bigint): bigint {
-  const special = wire.special?.find(s => s.wireValue === raw);
-  if (special !== undefined) return special.value;
-  const divide = wire.divide ?? 1n;
+  const { special, divide } = wire;
+  if (special !== undefined) for (const s of special) if (s.wireValue === raw) return s.value;
+  if (divide === undefined || divide === 1n) return raw * wire.multiply + wire.add;
   const quotient = raw / divide;
   const whole = raw % divide < 0n ? quotient - 1n : quotient;
   return whole * wire.multiply + wire.add;

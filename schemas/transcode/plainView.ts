@@ -1,244 +1,164 @@
 /**
  * The same record that a transcoder writes, as Connect values: for transforms, for converters without a fast path, and as the meaning of a layout
- * against which generated code is tested.
+ * against which generated code is tested. Each layout is compiled once to a tree of readers; a record costs no more than its values.
  */
-import { type Decimal, decimalScale, type Schema, Struct, type StructSchema } from '../data/index.ts';
-import type { ColumnWire, Layout, RowFormat, WireRows } from './layout.ts';
-import { linearValue } from './linear.ts';
-import {
-  floatText,
-  hexLength,
-  longDecimal,
-  longInteger,
-  longNumeric,
-  notFiniteNumeric,
-  notFiniteText,
-  shortInteger,
-  unhex,
-  uuidText,
-} from './parse.ts';
-import { layoutError, RowFault, rowError } from './rowErrors.ts';
-import { tupleKind } from './tupleKind.ts';
+import { type Schema, Struct } from '../data/index.ts';
+import type { ColumnLayout, Layout, WireRows } from './layout.ts';
+import { type ReadSlice, shiftOf, sliceReader } from './plainColumn.ts';
+import { ColumnFinder, columnOrder, NULL_COLUMN, type RowLayout, structOf } from './rowColumns.ts';
+import { layoutError, RowFault, rowError, SliceFault } from './rowErrors.ts';
 
-/** Record `index` of the batch; null for a null record. Nulls stay null here where the schema has a default: converters replace them. */
+type Read = (rows: WireRows, index: number) => unknown;
+
+/** A layout belongs to one schema, so that one reader of each is kept. */
+const readers = new WeakMap<Layout, { readonly schema: Schema; readonly read: Read }>();
+
+/**
+ * Record `index` of the batch; null for a null record. Nulls stay null here where the schema has a default: converters replace them.
+ * Throws TRANSCODE_LAYOUT_INVALID or TRANSCODE_ROW_INVALID.
+ */
 export function plainValue(schema: Schema, layout: Layout, rows: WireRows, index: number): unknown {
+  let reader = readers.get(layout);
+  if (reader === undefined || reader.schema !== schema) {
+    reader = { schema, read: compile(schema, layout) };
+    readers.set(layout, reader);
+  }
+  return reader.read(rows, index);
+}
+
+function compile(schema: Schema, layout: Layout): Read {
   switch (layout.kind) {
-    case 'struct': {
-      const struct = structOf(schema);
-      return new Struct(
-        struct,
-        struct.fields.map((field, at) => plainValue(field.schema, layout.fields[at], rows, index)),
-      );
-    }
+    case 'struct':
+      return structReader(schema, layout.fields);
     case 'null':
-      return null;
-    case 'constant':
-      return layout.value;
-    case 'batch':
-      return rows.constants[layout.slot];
-    case 'long': {
-      if (rows.longNulls?.[layout.slot]?.[index] === 1) return null;
-      const value = rows.longs[layout.slot][index];
-      return schema.type === 'INT64'
-        ? value
-        : narrow(schema, Number(value), () => rowError(RowFault.longNotAllowed, -1, index));
+      return () => null;
+    case 'constant': {
+      const { value } = layout;
+      return () => value;
     }
+    case 'batch': {
+      const { slot } = layout;
+      return rows => rows.constants[slot];
+    }
+    case 'long':
+      return longReader(schema, layout.slot);
     case 'text':
-      return layout.parts.map(part => (typeof part === 'string' ? part : rows.longs[part.slot][index])).join('');
+      return textReader(layout.parts);
     case 'choice': {
-      const chosen = layout.of[rows.choices[layout.slot][index]];
-      if (chosen === undefined) throw rowError(RowFault.badChoice, -1, index);
-      return plainValue(schema, chosen, rows, index);
+      const { slot } = layout;
+      const of = layout.of.map(chosen => compile(schema, chosen));
+      return (rows, index) => {
+        const chosen = rows.choices[slot][index];
+        if (chosen >= of.length) throw rowError(RowFault.badChoice, -1, index);
+        return of[chosen](rows, index);
+      };
     }
-    case 'row': {
-      const position = rows.positions[layout.slot][index];
-      return position === -1 ? null : rowStruct(structOf(schema), layout, rows.bytes, position, index);
-    }
+    case 'row':
+      return rowReader(schema, layout);
   }
 }
 
-function rowStruct(
-  schema: StructSchema,
-  layout: Extract<Layout, { kind: 'row' }>,
-  bytes: Buffer,
-  position: number,
-  index: number,
-): Struct {
-  if (position < 0 || position + 2 > bytes.length) throw rowError(RowFault.truncated, -1, index);
-  if (bytes.readInt16BE(position) !== layout.columns.length) throw rowError(RowFault.columnCount, -1, index);
-  const values = new Array<unknown>(schema.fields.length).fill(null);
-  let p = position + 2;
-  const last = layout.columns.findLastIndex(column => column.field !== -1);
-  layout.columns.slice(0, last + 1).forEach((column, at) => {
-    const kind = column.field === -1 ? 'any' : tupleKind(column.column);
-    const slice = findSlice(layout.format, kind, bytes, p, at, index);
-    p = slice.next;
-    if (column.field === -1) return;
-    const field = schema.fields[column.field];
-    switch (slice.kind) {
-      case 'null':
-        break;
-      case 'unchanged':
-        if (column.unchanged === undefined) throw rowError(RowFault.unchangedNotAllowed, at, index);
-        values[column.field] = column.unchanged;
-        break;
-      default:
-        values[column.field] = columnValue(field.schema, column.column, bytes, slice.start, slice.next, fault =>
-          rowError(fault, at, index),
-        );
-    }
-    // a value that the schema cannot hold, such as NaN in a Decimal, is null
-    if (values[column.field] === null && !field.schema.optional) values[column.field] = column.nullValue ?? null;
-    const missing =
-      values[column.field] === null && !field.schema.optional && (field.schema.defaultValue ?? null) === null;
-    if (missing) throw rowError(RowFault.nullNotAllowed, at, index);
-  });
-  return new Struct(schema, values);
-}
-
-interface Slice {
-  readonly kind: 'null' | 'unchanged' | 'value';
-  readonly start: number;
-  readonly next: number;
-}
-
-function findSlice(
-  format: RowFormat,
-  expected: ReturnType<typeof tupleKind>,
-  bytes: Buffer,
-  p: number,
-  column: number,
-  index: number,
-): Slice {
-  let start = p;
-  if (format === 'pg-tuple') {
-    const kind = bytes[p];
-    if (kind === 110 || kind === 117) return { kind: kind === 110 ? 'null' : 'unchanged', start: p + 1, next: p + 1 };
-    if (p >= bytes.length) throw rowError(RowFault.truncated, column, index);
-    const known = (kind === 116 && expected !== 'binary') || (kind === 98 && expected !== 'text');
-    if (!known) throw rowError(RowFault.columnKind, column, index);
-    start = p + 1;
-  }
-  if (start + 4 > bytes.length) throw rowError(RowFault.truncated, column, index);
-  const length = bytes.readInt32BE(start);
-  start += 4;
-  if (format === 'pg-copy' && length === -1) return { kind: 'null', start, next: start };
-  if (length < 0 || start + length > bytes.length) throw rowError(RowFault.truncated, column, index);
-  return { kind: 'value', start, next: start + length };
-}
-
-/** The value of one column slice b[p, q). `fault` makes the error to throw. */
-function columnValue(
-  schema: Schema,
-  wire: ColumnWire,
-  b: Buffer,
-  p: number,
-  q: number,
-  fault: (fault: RowFault, cause?: unknown) => Error,
-): unknown {
-  const length = (bytes: number): void => {
-    if (q - p !== bytes) throw fault(RowFault.columnLength);
+/** Fields that are the same in all records are copied at once. */
+function structReader(schema: Schema, layouts: readonly Layout[]): Read {
+  const struct = structOf(schema);
+  if (struct.fields.length !== layouts.length)
+    throw layoutError(`${schema.name ?? 'a struct'} has ${struct.fields.length} fields, its layout ${layouts.length}`);
+  const constants = layouts.map(layout => (layout.kind === 'constant' ? layout.value : null));
+  const varying = layouts.flatMap((layout, at) => (layout.kind === 'constant' || layout.kind === 'null' ? [] : [at]));
+  const fields = varying.map(at => compile(struct.fields[at].schema, layouts[at]));
+  return (rows, index) => {
+    const values = constants.slice();
+    for (let i = 0; i < fields.length; i++) values[varying[i]] = fields[i](rows, index);
+    return new Struct(struct, values);
   };
-  const integer = (value: bigint): unknown => {
-    if (schema.type === 'INT64') {
-      if (BigInt.asIntN(64, value) !== value) throw fault(RowFault.outOfRange);
-      return value;
-    }
-    return narrow(schema, Number(value), () => fault(RowFault.outOfRange));
+}
+
+function longReader(schema: Schema, slot: number): Read {
+  if (schema.type === 'INT64')
+    return (rows, index) => (rows.longNulls?.[slot]?.[index] === 1 ? null : rows.longs[slot][index]);
+  const shift = shiftOf(schema);
+  return (rows, index) => {
+    if (rows.longNulls?.[slot]?.[index] === 1) return null;
+    const value = Number(rows.longs[slot][index]);
+    if ((value << shift) >> shift !== value) throw rowError(RowFault.longNotAllowed, -1, index);
+    return value;
   };
-  const decimal = (read: (b: Buffer, p: number, q: number, scale: number) => Decimal): Decimal => {
+}
+
+function textReader(parts: Extract<Layout, { kind: 'text' }>['parts']): Read {
+  return (rows, index) => {
+    let text = '';
+    for (const part of parts) text += typeof part === 'string' ? part : rows.longs[part.slot][index];
+    return text;
+  };
+}
+
+function rowReader(schema: Schema, layout: RowLayout): Read {
+  const struct = structOf(schema);
+  const { slot } = layout;
+  const order = columnOrder(struct.fields, layout.columns);
+  const fields = struct.fields.map((field, at) => new FieldReader(field.schema, layout.columns[order[at]]));
+  const finder = new ColumnFinder(layout);
+  const { starts, lengths } = finder;
+  return (rows, index) => {
+    const position = rows.positions[slot][index];
+    if (position === -1) return null;
+    const { bytes } = rows;
+    const view = viewOf(bytes);
+    finder.find(view, position, index);
+    const values = new Array<unknown>(fields.length);
+    let field = 0;
     try {
-      return read(b, p, q, decimalScale(schema));
-    } catch (error) {
-      throw fault(RowFault.malformedValue, error);
-    }
-  };
-  switch (wire.wire) {
-    case 'skip':
-      throw layoutError('a column that is stepped over fills a field');
-    case 'int16be':
-      length(2);
-      return integer(BigInt(b.readInt16BE(p)));
-    case 'int32be':
-      length(4);
-      return integer(BigInt(b.readInt32BE(p)));
-    case 'int64be':
-      length(8);
-      return integer(b.readBigInt64BE(p));
-    case 'int32be-linear':
-      length(4);
-      return integer(linearValue(wire, BigInt(b.readInt32BE(p))));
-    case 'int64be-linear':
-      length(8);
-      return integer(linearValue(wire, b.readBigInt64BE(p)));
-    case 'float32be':
-      length(4);
-      return b.readFloatBE(p);
-    case 'float64be':
-      length(8);
-      return schema.type === 'FLOAT32' ? Math.fround(b.readDoubleBE(p)) : b.readDoubleBE(p);
-    case 'bool8':
-      length(1);
-      if (b[p] > 1) throw fault(RowFault.malformedValue);
-      return b[p] === 1;
-    case 'bool-t':
-      length(1);
-      if (b[p] !== 116 && b[p] !== 102) throw fault(RowFault.malformedValue);
-      return b[p] === 116;
-    case 'integer-t': {
-      if (schema.type !== 'INT64') return narrow(schema, shortInteger(b, p, q), () => fault(RowFault.notANumber));
-      const pair = new Int32Array(2);
-      if (!longInteger(b, p, q, pair)) throw fault(RowFault.notANumber);
-      return (BigInt(pair[1]) << 32n) | BigInt(pair[0] >>> 0);
-    }
-    case 'float-t': {
-      const value = floatText(b, p, q);
-      if (value === null) throw fault(RowFault.notANumber);
-      return schema.type === 'FLOAT32' ? Math.fround(value) : value;
-    }
-    case 'utf8':
-    case 'bytes': {
-      const start = p + (wire.skip ?? 0);
-      if (start > q) throw fault(RowFault.columnLength);
-      return schema.type === 'STRING' ? b.toString('utf8', start, q) : Buffer.from(b.subarray(start, q));
-    }
-    case 'hex-t': {
-      const size = hexLength(b, p, q);
-      const out = Buffer.alloc(Math.max(size, 0));
-      if (size < 0 || !unhex(out, 0, b, p, q)) throw fault(RowFault.malformedValue);
-      return out;
-    }
-    case 'decimal-t':
-      return notFiniteText(b, p, q) ? null : decimal(longDecimal);
-    case 'numeric-pg':
-      return notFiniteNumeric(b, p, q) ? null : decimal(longNumeric);
-    case 'uuid': {
-      length(16);
-      const out = Buffer.alloc(36);
-      uuidText(out, 0, b, p);
-      return out.toString('latin1');
-    }
-    case 'function':
-      try {
-        return wire.decode(b, p, q);
-      } catch (error) {
-        throw fault(RowFault.malformedValue, error);
+      for (; field < fields.length; field++) {
+        const column = order[field];
+        const length = lengths[column];
+        const start = starts[column];
+        const reader = fields[field];
+        const value = length >= 0 ? reader.read(bytes, view, start, start + length) : null;
+        values[field] = value ?? reader.absent(length);
       }
+    } catch (error) {
+      if (error instanceof SliceFault) throw rowError(error.fault, order[field], index, error.cause);
+      throw error;
+    }
+    return new Struct(struct, values);
+  };
+}
+
+class FieldReader {
+  readonly read: ReadSlice;
+  /** What stands for null; undefined where null is a fault. */
+  readonly #ifNull: unknown;
+  readonly #unchanged: unknown;
+
+  constructor(schema: Schema, { column, nullValue, unchanged }: ColumnLayout) {
+    this.read = sliceReader(schema, column);
+    const isAllowed = schema.optional || (schema.defaultValue ?? null) !== null;
+    this.#ifNull = (schema.optional ? null : nullValue) ?? (isAllowed ? null : undefined);
+    this.#unchanged = unchanged;
+  }
+
+  /** The value of a column that has none: null in the row, unchanged, or not to be held by the schema, such as NaN in a Decimal. */
+  absent(length: number): unknown {
+    if (length >= NULL_COLUMN) return this.#null();
+    if (this.#unchanged === undefined) throw new SliceFault(RowFault.unchangedNotAllowed);
+    return this.#unchanged ?? this.#null();
+  }
+
+  #null(): unknown {
+    if (this.#ifNull === undefined) throw new SliceFault(RowFault.nullNotAllowed);
+    return this.#ifNull;
   }
 }
 
-const bits = { INT8: 24, INT16: 16, INT32: 0 } as const;
+let viewed: Buffer = Buffer.alloc(0);
+let view: DataView = new DataView(viewed.buffer, 0, 0);
 
-/** A number as an INT8, INT16 or INT32. */
-function narrow(schema: Schema, value: number, error: () => Error): number {
-  if (schema.type !== 'INT8' && schema.type !== 'INT16' && schema.type !== 'INT32')
-    throw layoutError(`an integer cannot be a ${schema.type}`);
-  const shift = bits[schema.type];
-  if ((value << shift) >> shift !== value) throw error();
-  return value;
-}
-
-function structOf(schema: Schema): StructSchema {
-  if (schema.type !== 'STRUCT') throw layoutError(`a struct's layout stands for a ${schema.type}`);
-  return schema;
+/** Of the bytes asked for last: a batch is read record by record. */
+function viewOf(bytes: Buffer): DataView {
+  if (bytes !== viewed) {
+    view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    viewed = bytes;
+  }
+  return view;
 }

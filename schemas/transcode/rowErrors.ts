@@ -34,6 +34,17 @@ const text: Readonly<Record<RowFault, string>> = {
   [RowFault.longNotAllowed]: 'an integer of the record is null or out of range where the schema does not allow it',
 };
 
+/** A fault whose column and record the reader of a slice does not know; who reads the row makes the error of it. */
+export class SliceFault {
+  readonly fault: RowFault;
+  readonly cause: unknown;
+
+  constructor(fault: RowFault, cause?: unknown) {
+    this.fault = fault;
+    this.cause = cause;
+  }
+}
+
 /** `column` is the index in the row, or -1 where the fault is not of one column. */
 export function rowError(fault: RowFault, column: number, index: number, cause?: unknown): ConnectError {
   const where = column < 0 ? '' : `column ${column} of `;

@@ -2,9 +2,10 @@
  * Source that writes the columns of a row: finds each column's slice as the row format says, checks it against the end of the bytes, and writes
  * value, null or substitute. See generate.ts for the variables.
  */
-import { decimalScale, isDecimal, type Schema, type StructSchema } from '../data/index.ts';
+import { decimalScale, isDecimal, type Schema } from '../data/index.ts';
 import { columnSource } from './columnSource.ts';
 import type { ColumnLayout, Layout, RowFormat } from './layout.ts';
+import { columnOrder, structOf, wantedColumns } from './rowColumns.ts';
 import { layoutError, RowFault } from './rowErrors.ts';
 import { int, type SourceWriter } from './sourceWriter.ts';
 import { tupleKind } from './tupleKind.ts';
@@ -26,26 +27,14 @@ export class RowSource {
   write(schema: Schema, layout: Extract<Layout, { kind: 'row' }>): void {
     const { columns, format } = layout;
     const fields = structOf(schema).fields;
-    const columnOf = new Map<number, number>();
-    columns.forEach((column, at) => {
-      if (column.field === -1) return;
-      if (columnOf.has(column.field)) throw layoutError(`two columns fill field ${column.field}`);
-      columnOf.set(column.field, at);
-    });
-    const order = fields.map((field, at) => {
-      const column = columnOf.get(at);
-      if (column === undefined) throw layoutError(`no column fills field "${field.name}"`);
-      return column;
-    });
-    if (columnOf.size !== fields.length) throw layoutError('a column fills a field that the schema does not have');
+    const order = columnOrder(fields, columns);
 
     this.writer.valueBranch(schema);
     this.writer.emit(
       `if(p<0||p+2>end)fail(${RowFault.truncated},-1,i);if(bv.getInt16(p)!==${int(columns.length)})fail(${RowFault.columnCount},-1,i);p+=2;`,
     );
     this.writer.emit('out.position=w;');
-    // columns behind the last one wanted are not looked at: a key is often the first column of many
-    const wanted = columns.slice(0, Math.max(-1, ...order) + 1);
+    const wanted = columns.slice(0, wantedColumns(columns));
     if (order.every((column, at) => at === 0 || order[at - 1] < column)) {
       this.chunked(wanted, (column, at) => {
         this.column(format, column, at, column.field === -1 ? null : fields[column.field].schema, 'read');
@@ -179,9 +168,4 @@ export class RowSource {
     else if (value === null) this.columnNull(schema, column, at);
     else this.writer.pending.push({ part: 'value', schema, value });
   }
-}
-
-export function structOf(schema: Schema): StructSchema {
-  if (schema.type !== 'STRUCT') throw layoutError(`a struct's layout stands for a ${schema.type}`);
-  return schema;
 }

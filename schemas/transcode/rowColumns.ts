@@ -1,0 +1,85 @@
+/** How the columns of a row layout lie to the fields of its struct schema, and where they lie in a row: what all readers of rows share. */
+import type { Field, Schema, StructSchema } from '../data/index.ts';
+import type { ColumnLayout, Layout } from './layout.ts';
+import { layoutError, RowFault, rowError } from './rowErrors.ts';
+import { tupleKind } from './tupleKind.ts';
+
+export type RowLayout = Extract<Layout, { kind: 'row' }>;
+
+export function structOf(schema: Schema): StructSchema {
+  if (schema.type !== 'STRUCT') throw layoutError(`a struct's layout stands for a ${schema.type}`);
+  return schema;
+}
+
+/** The column of each field. Throws TRANSCODE_LAYOUT_INVALID unless every field has exactly one. */
+export function columnOrder(fields: readonly Field[], columns: readonly ColumnLayout[]): number[] {
+  const columnOf = new Map<number, number>();
+  columns.forEach((column, at) => {
+    if (column.field === -1) return;
+    if (columnOf.has(column.field)) throw layoutError(`two columns fill field ${column.field}`);
+    columnOf.set(column.field, at);
+  });
+  if (columnOf.size > fields.length) throw layoutError('a column fills a field that the schema does not have');
+  return fields.map((field, at) => {
+    const column = columnOf.get(at);
+    if (column === undefined) throw layoutError(`no column fills field "${field.name}"`);
+    return column;
+  });
+}
+
+/** Columns behind the last one wanted are not looked at: a key is often the first column of many. */
+export const wantedColumns = (columns: readonly ColumnLayout[]): number =>
+  columns.findLastIndex(column => column.field !== -1) + 1;
+
+export const NULL_COLUMN = -1;
+export const UNCHANGED_COLUMN = -2;
+
+const kindMask = { text: 1, binary: 2, any: 3 } as const;
+
+/** Finds the columns of one row after the other. */
+export class ColumnFinder {
+  /** Of the row last found, by column: where the value starts, and its length or one of the two marks above. */
+  readonly starts: Int32Array;
+  readonly lengths: Int32Array;
+  readonly #columnCount: number;
+  readonly #isTuple: boolean;
+  readonly #kinds: Uint8Array;
+
+  constructor({ columns, format }: RowLayout) {
+    const wanted = columns.slice(0, wantedColumns(columns));
+    this.starts = new Int32Array(wanted.length);
+    this.lengths = new Int32Array(wanted.length);
+    this.#columnCount = columns.length;
+    this.#isTuple = format === 'pg-tuple';
+    this.#kinds = Uint8Array.from(wanted, column => kindMask[column.field === -1 ? 'any' : tupleKind(column.column)]);
+  }
+
+  /** Throws TRANSCODE_ROW_INVALID naming column and record `index`. */
+  find(view: DataView, position: number, index: number): void {
+    const end = view.byteLength;
+    const { starts, lengths } = this;
+    if (position < 0 || position + 2 > end) throw rowError(RowFault.truncated, -1, index);
+    if (view.getInt16(position) !== this.#columnCount) throw rowError(RowFault.columnCount, -1, index);
+    let p = position + 2;
+    for (let at = 0; at < starts.length; at++) {
+      if (this.#isTuple) {
+        if (p >= end) throw rowError(RowFault.truncated, at, index);
+        const kind = view.getUint8(p++);
+        if (kind === 110 || kind === 117) {
+          lengths[at] = kind === 110 ? NULL_COLUMN : UNCHANGED_COLUMN;
+          continue;
+        }
+        const mask = kind === 116 ? kindMask.text : kind === 98 ? kindMask.binary : 0;
+        if ((mask & this.#kinds[at]) === 0) throw rowError(RowFault.columnKind, at, index);
+      }
+      if (p + 4 > end) throw rowError(RowFault.truncated, at, index);
+      const length = view.getInt32(p);
+      p += 4;
+      starts[at] = p;
+      lengths[at] = length;
+      if (length === -1 && !this.#isTuple) continue;
+      if (length < 0 || p + length > end) throw rowError(RowFault.truncated, at, index);
+      p += length;
+    }
+  }
+}
