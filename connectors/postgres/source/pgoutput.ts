@@ -43,13 +43,10 @@ export class PgOutputDecoder {
   private readonly skipUpdate: boolean;
   private readonly skipDelete: boolean;
   private readonly skipTruncate: boolean;
-  private readonly isTransactionVisible: ((xid: number) => boolean) | null;
   private readonly cursor: ChangeCursor;
 
   /** The transaction at hand. */
   private longs: TransactionLongs | null = null;
-  /** A snapshot has it already. */
-  private isSkipped = false;
   private hasEvents = false;
   private lastCommit: bigint | null;
   /** End of the last transaction with events: what `sequence` speaks of. */
@@ -64,12 +61,7 @@ export class PgOutputDecoder {
   isReplyRequested = false;
   private eventCount = 0;
 
-  constructor(
-    settings: SourceSettings,
-    common: BatchCommon,
-    position: StreamPosition,
-    isTransactionVisible: ((xid: number) => boolean) | null,
-  ) {
+  constructor(settings: SourceSettings, common: BatchCommon, position: StreamPosition) {
     this.settings = settings;
     this.transactions = settings.transactionMetadata ? new TransactionEvents(settings, common.sourcePartition) : null;
     this.batches = new EventBatches(common, settings.transactionMetadata);
@@ -78,7 +70,6 @@ export class PgOutputDecoder {
     this.skipUpdate = settings.skippedOperations.has('u');
     this.skipDelete = settings.skippedOperations.has('d');
     this.skipTruncate = settings.skippedOperations.has('t');
-    this.isTransactionVisible = isTransactionVisible;
     this.cursor = new ChangeCursor(position);
     this.lastCommit = position.lastCommit;
     this.lastEventCommit = position.lastCommit;
@@ -156,13 +147,13 @@ export class PgOutputDecoder {
   private message(bytes: Buffer, view: DataView, p: number, end: number, lsnHigh: number, lsnLow: number): void {
     switch (bytes[p]) {
       case 0x49: // I
-        if (this.isNew(lsnHigh, lsnLow) && !this.skipInsert) this.insert(bytes, view, p, end);
+        if (this.cursor.isNew(lsnHigh, lsnLow) && !this.skipInsert) this.insert(bytes, view, p, end);
         return;
       case 0x55: // U
-        if (this.isNew(lsnHigh, lsnLow) && !this.skipUpdate) this.update(bytes, view, p, end);
+        if (this.cursor.isNew(lsnHigh, lsnLow) && !this.skipUpdate) this.update(bytes, view, p, end);
         return;
       case 0x44: // D
-        if (this.isNew(lsnHigh, lsnLow) && !this.skipDelete) this.delete(view, p, end);
+        if (this.cursor.isNew(lsnHigh, lsnLow) && !this.skipDelete) this.delete(view, p, end);
         return;
       case 0x42: // B
         this.begin(view, p, lsnHigh, lsnLow);
@@ -174,7 +165,7 @@ export class PgOutputDecoder {
         this.relation = readRelation(bytes, view, p);
         return;
       case 0x54: // T
-        if (!this.isNew(lsnHigh, lsnLow)) return;
+        if (!this.cursor.isNew(lsnHigh, lsnLow)) return;
         this.hasEvents = true;
         if (!this.skipTruncate) this.truncate(view, p);
         return;
@@ -195,11 +186,6 @@ export class PgOutputDecoder {
     }
   }
 
-  /** Counts a change; false for one that was published before, or that the snapshot has. */
-  private isNew(lsnHigh: number, lsnLow: number): boolean {
-    return this.cursor.isNew(lsnHigh, lsnLow) && !this.isSkipped;
-  }
-
   private begin(view: DataView, p: number, lsnHigh: number, lsnLow: number): void {
     const tsUs = view.getBigInt64(p + 9) + MICROS_TO_2000;
     const xid = view.getUint32(p + 17);
@@ -212,7 +198,6 @@ export class PgOutputDecoder {
       txId: this.txId,
       lastCommit: this.lastEventCommit,
     };
-    this.isSkipped = this.isTransactionVisible?.(xid) ?? false;
     this.cursor.begin(this.txId);
     this.batches.setOrigin(null, null);
     this.transactions?.begin(this.longs, lsnHigh, lsnLow);
@@ -289,7 +274,7 @@ export class PgOutputDecoder {
   /** One outside a transaction is there at once, whatever else is not committed yet, and comes between transactions. */
   private logicalMessage(bytes: Buffer, view: DataView, p: number, lsnHigh: number, lsnLow: number): void {
     const isTransactional = (bytes[p + 1]! & 1) === 1;
-    if (isTransactional && !this.isNew(lsnHigh, lsnLow)) return;
+    if (isTransactional && !this.cursor.isNew(lsnHigh, lsnLow)) return;
     const prefixEnd = bytes.indexOf(0, p + 10);
     const prefix = bytes.toString('utf8', p + 10, prefixEnd);
     if (!this.messages.isWanted(prefix)) return;

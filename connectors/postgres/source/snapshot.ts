@@ -1,7 +1,7 @@
 /**
  * The initial snapshot: all rows of all captured tables as of one moment, as `r` events. Either under the snapshot that a new slot exports, so that
- * streaming joins without gap or overlap, or, beside a slot that is there already, under one of its own, whose visibility then tells which streamed
- * transactions it has.
+ * streaming joins without gap or overlap, or, beside a slot that is there already, under one of its own; the stream then repeats what happened between
+ * the slot's position and the snapshot.
  */
 import type pg from 'pg';
 import type { SourceBatch } from '../../../runtime/api/index.ts';
@@ -23,8 +23,6 @@ export interface SnapshotPoint {
   readonly lsn: bigint;
   readonly txId: bigint;
   readonly tsUs: bigint;
-  /** Whether the snapshot has what a transaction of this 32-bit id did. */
-  isVisible(xid: number): boolean;
 }
 
 /** Begins the transaction that reads. `snapshotName` = the one a new slot exported at `consistentPoint`. */
@@ -36,7 +34,7 @@ export async function beginSnapshot(
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
   if (snapshotName !== null) await client.query(`SET TRANSACTION SNAPSHOT '${snapshotName.replace(/'/g, "''")}'`);
   const { rows } = await client.query(
-    `SELECT pg_current_snapshot()::text AS snapshot, CASE WHEN pg_is_in_recovery() THEN '0' ELSE txid_current()::text END AS txid,
+    `SELECT CASE WHEN pg_is_in_recovery() THEN '0' ELSE txid_current()::text END AS txid,
             CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END::text AS lsn,
             (extract(epoch FROM clock_timestamp()) * 1000000)::int8::text AS now`,
   );
@@ -45,23 +43,7 @@ export async function beginSnapshot(
     lsn: consistentPoint ?? parseLsn(row.lsn),
     txId: BigInt(row.txid),
     tsUs: BigInt(row.now),
-    isVisible: visibility(row.snapshot),
   };
-}
-
-/** `xmin:xmax:xip,xip`: below xmin all is seen, from xmax on nothing, between what is not listed. Ids compare modulo 2^32. */
-export function visibility(snapshot: string): (xid: number) => boolean {
-  const [xmin, xmax, xips] = snapshot.split(':');
-  const low = (text: string): number => Number(BigInt.asUintN(32, BigInt(text)));
-  const [first, end] = [low(xmin!), low(xmax!)];
-  const running = new Set(
-    (xips ?? '')
-      .split(',')
-      .filter(text => text !== '')
-      .map(low),
-  );
-  const isBefore = (a: number, b: number): boolean => ((a - b) | 0) < 0;
-  return xid => isBefore(xid, first) || (isBefore(xid, end) && !running.has(xid));
 }
 
 /** Batches of all tables in order. The last one has the offset that says the snapshot is complete. */

@@ -1,6 +1,6 @@
 /**
- * From the start of a task to its stream: slot, snapshot, and where the stream joins. A slot made here is dropped again if the snapshot does not complete,
- * so that none stays behind and keeps WAL.
+ * From the start of a task to its stream: slot, snapshot, and where the stream joins. A slot made here stays, even if the snapshot does not complete: the
+ * next one is taken beside it, and the changes since the first follow. Only they delete a row that was published and is in no later snapshot.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
@@ -34,7 +34,7 @@ export class SnapshotPhase {
   private batches: AsyncGenerator<SourceBatch> | null = null;
   private point: SnapshotPoint | null = null;
   private hasOwnSlot = false;
-  private isComplete = false;
+  private hasGivenRows = false;
   private failure: { readonly error: unknown } | null = null;
 
   constructor(options: SnapshotOptions, stored: StreamPosition | null) {
@@ -48,12 +48,15 @@ export class SnapshotPhase {
     try {
       this.batches ??= await this.begin();
       const { value, done } = await this.batches.next();
-      if (!done) return value;
+      if (!done) {
+        this.hasGivenRows = true;
+        return value;
+      }
     } catch (error) {
       this.failure = { error };
       throw error;
     }
-    this.isComplete = true;
+    this.hasOwnSlot = false;
     this.options.logger.info({ lsn: String(this.point!.lsn) }, 'the snapshot is complete');
     return null;
   }
@@ -94,16 +97,12 @@ export class SnapshotPhase {
     return { lastCommit: null, lsn, changesAtLsn: 0, txId, tsUs };
   }
 
-  /** Null where the slot starts where the snapshot ends. */
-  get isTransactionVisible(): ((xid: number) => boolean) | null {
-    return this.hasOwnSlot ? null : this.point!.isVisible;
-  }
-
   async close(): Promise<void> {
     await this.batches?.return(undefined).catch(() => {});
     await this.reader?.end().catch(() => {});
     await this.replication?.end().catch(() => {});
-    if (this.hasOwnSlot && !this.isComplete) {
+    if (this.hasOwnSlot && !this.hasGivenRows) {
+      // Nobody needs it yet, and it keeps WAL.
       this.hasOwnSlot = false;
       const client = await connect(this.options.settings, 'stop');
       try {

@@ -31,8 +31,6 @@ export interface StreamOptions {
   readonly signal: AbortSignal;
   readonly versions: RelationVersions;
   readonly serverVersion: number;
-  /** Transactions that a snapshot beside an existing slot has already. */
-  readonly isTransactionVisible: ((xid: number) => boolean) | null;
 }
 
 export class ChangeStream {
@@ -149,8 +147,8 @@ export class ChangeStream {
   }
 
   private newDecoder(position: StreamPosition): PgOutputDecoder {
-    const { settings, common, isTransactionVisible } = this.options;
-    return new PgOutputDecoder(settings, common, position, isTransactionVisible);
+    const { settings, common } = this.options;
+    return new PgOutputDecoder(settings, common, position);
   }
 
   /** Returns after a wait where another connection may help; throws otherwise. The position is that of the last event handed out. */

@@ -19,7 +19,7 @@ import { CONNECTOR_NAME } from '../version.ts';
 import { connect, sourceError } from './connection.ts';
 import { formatLsn } from './lsn.ts';
 import { topicName } from './names.ts';
-import { parseOffset, type StoredOffset, toOffset } from './position.ts';
+import { parseOffset, type StoredOffset, type StreamPosition, toOffset } from './position.ts';
 import { type PreflightReport, preflight, preflightError } from './preflight.ts';
 import { RelationVersions } from './relations.ts';
 import { createPublication, createSlot, dropSlot, setPublicationTables } from './server.ts';
@@ -78,13 +78,18 @@ export class PostgresSourceTask implements SourceTask {
       return;
     }
     if (isDone && mode !== 'always') {
-      this.openStream(stored.position, null);
+      this.openStream(stored.position);
       return;
     }
-    // A slot made for a snapshot that did not complete, or one the server gave up, serves nobody: a new one takes its place.
-    if (report.slot !== null && (stored.state === 'snapshotting' || isUnusable)) {
+    if (report.slot !== null && isUnusable) {
       await dropSlot(client, settings.slot.name);
       this.report = { ...report, slot: null };
+    }
+    if (stored.state === 'snapshotting' && this.report.slot === null) {
+      context.logger.warn(
+        { slot: settings.slot.name },
+        'the slot of the snapshot that did not complete is gone: rows that were published then and are deleted by now have no event that deletes them',
+      );
     }
     if (mode === 'no_data' && stored.state !== 'streaming') {
       await this.startWithoutSnapshot();
@@ -125,13 +130,10 @@ export class PostgresSourceTask implements SourceTask {
         await replication.end();
       }
     }
-    this.openStream({ lastCommit: null, lsn: start, changesAtLsn: 0, txId: 0n, tsUs: 0n }, null);
+    this.openStream({ lastCommit: null, lsn: start, changesAtLsn: 0, txId: 0n, tsUs: 0n });
   }
 
-  private openStream(
-    position: ConstructorParameters<typeof ChangeStream>[1],
-    isTransactionVisible: ((xid: number) => boolean) | null,
-  ): void {
+  private openStream(position: StreamPosition): void {
     const { settings, context } = this;
     context.logger.info(
       { slot: settings.slot.name, from: formatLsn(position.lastCommit ?? position.lsn) },
@@ -145,7 +147,6 @@ export class PostgresSourceTask implements SourceTask {
         signal: context.signal,
         versions: this.versions,
         serverVersion: this.report.serverVersion,
-        isTransactionVisible,
       },
       position,
     );
@@ -192,8 +193,7 @@ export class PostgresSourceTask implements SourceTask {
     this.snapshot = null;
     this.context.metrics.gauge('snapshot_running', 0);
     this.context.metrics.gauge('snapshot_completed', 1);
-    if (this.settings.snapshot.mode !== 'initial_only')
-      this.openStream(snapshot.position, snapshot.isTransactionVisible);
+    if (this.settings.snapshot.mode !== 'initial_only') this.openStream(snapshot.position);
     return [];
   }
 

@@ -9,7 +9,6 @@ import { formatLsn, parseLsn } from '../../../connectors/postgres/source/lsn.ts'
 import { adjustName, adjustSchemaName, topicName } from '../../../connectors/postgres/source/names.ts';
 import { PgOutputDecoder } from '../../../connectors/postgres/source/pgoutput.ts';
 import { parseOffset, toOffset } from '../../../connectors/postgres/source/position.ts';
-import { visibility } from '../../../connectors/postgres/source/snapshot.ts';
 import { columnsDiffer, fillUnchanged, hasUnchanged, skipTuple } from '../../../connectors/postgres/source/tuple.ts';
 import { parseArray } from '../../../connectors/postgres/types/arrayTypes.ts';
 import { isoTimestamp, parseTimestamp } from '../../../connectors/postgres/types/calendar.ts';
@@ -79,7 +78,6 @@ test('a change before its relation, and an unknown message, are refused', () => 
       settings,
       { sourcePartition: {}, headers: [] },
       { lastCommit: null, lsn: 0n, changesAtLsn: 0, txId: 0n, tsUs: 0n },
-      null,
     );
   const xlog = (payload: Buffer): Buffer => {
     const message = Buffer.alloc(30 + payload.length);
@@ -97,13 +95,6 @@ test('a change before its relation, and an unknown message, are refused', () => 
   }
   const half = xlog(Buffer.from('Y'));
   assert.deepEqual(decoder().walk(half.subarray(0, half.length - 1), 0), { next: 0, stop: 'end' });
-});
-
-test('snapshot visibility follows xmin, xmax and the running ones, across a wrap of the ids', () => {
-  const sees = visibility('100:110:103,105');
-  assert.deepEqual([99, 100, 103, 104, 105, 109, 110].map(sees), [true, true, false, true, false, true, false]);
-  const wrapped = visibility(`${2n ** 32n - 2n}:${2n ** 32n + 3n}:`);
-  assert.deepEqual([2 ** 32 - 3, 2 ** 32 - 1, 0, 2, 3, 100].map(wrapped), [true, true, true, true, false, false]);
 });
 
 test('offsets go both ways, and those of Debezium are understood', () => {
