@@ -52,19 +52,36 @@ export class Decimal {
 
 /** Two's complement, big endian, shortest form. */
 export function bigintToBytes(value: bigint): Buffer {
+  if (value < 0x800000000000n && value >= -0x800000000000n) return sixBytes(Number(value));
+  let bits = (value < 0n ? ~value : value).toString(16).length * 4;
+  if (BigInt.asIntN(bits, value) !== value) bits += 8;
+  const length = Math.ceil(bits / 8);
+  const hex = BigInt.asUintN(length * 8, value).toString(16);
+  return Buffer.from(hex.padStart(length * 2, '0'), 'hex');
+}
+
+/** The same for what fits six bytes, without bigints. */
+function sixBytes(value: number): Buffer {
+  const size = value < 0 ? -1 - value : value;
   let length = 1;
-  for (let v = value < 0n ? ~value : value; v >= 0x80n; v >>= 8n) length++;
+  for (let limit = 0x80; size >= limit; limit *= 256) length++;
   const out = Buffer.allocUnsafe(length);
-  let v = value;
+  let rest = value;
   for (let i = length - 1; i >= 0; i--) {
-    out[i] = Number(v & 0xffn);
-    v >>= 8n;
+    out[i] = rest;
+    rest = Math.floor(rest / 256);
   }
   return out;
 }
 
 export function bytesToBigint(bytes: Uint8Array): bigint {
-  if (bytes.length === 0) return 0n;
-  const hex = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
-  return BigInt.asIntN(bytes.length * 8, BigInt(`0x${hex}`));
+  const { length } = bytes;
+  if (length === 0) return 0n;
+  if (length <= 6) {
+    let value = bytes[0] >= 128 ? -1 : 0;
+    for (let i = 0; i < length; i++) value = value * 256 + bytes[i];
+    return BigInt(value);
+  }
+  const hex = Buffer.from(bytes.buffer, bytes.byteOffset, length).toString('hex');
+  return BigInt.asIntN(length * 8, BigInt(`0x${hex}`));
 }

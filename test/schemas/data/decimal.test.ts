@@ -39,4 +39,18 @@ describe('two’s complement bytes', () => {
       assert.equal(bytesToBigint(Buffer.from(hex, 'hex')), value);
     }
   });
+
+  it('are right at every length, one below and one above its limits', () => {
+    for (let length = 1; length <= 20; length++) {
+      const limit = 2n ** BigInt(length * 8 - 1);
+      for (const value of [limit - 1n, limit, -limit, -limit - 1n]) {
+        const bytes = bigintToBytes(value);
+        assert.equal(bytes.length, value === limit - 1n || value === -limit ? length : length + 1, `${value}`);
+        const hex = BigInt.asUintN(bytes.length * 8, value).toString(16);
+        assert.equal(bytes.toString('hex'), hex.padStart(bytes.length * 2, '0'));
+        assert.equal(bytesToBigint(bytes), value);
+      }
+    }
+    assert.equal(bytesToBigint(Buffer.from('ffff80', 'hex')), -128n);
+  });
 });
