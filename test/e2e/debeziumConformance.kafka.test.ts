@@ -45,6 +45,7 @@ test('recorded events of Debezium come out of a worker on Kafka', { skip: !hasTo
     env: {
       ...process.env,
       CONNECT_URL: worker.url,
+      BATCH: '8',
       KAFKA_BOOTSTRAP: bootstrap,
       PG_HOST: pg.hostname,
       PG_PORT: pg.port,
