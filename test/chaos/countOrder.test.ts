@@ -16,8 +16,9 @@ describe('the check of counts in a topic', () => {
   it('takes each change once, or again from any earlier one on', () => {
     assert.deepEqual(problems('r3 4 5 6', 6), []);
     assert.deepEqual(problems('r3 4 5 6 4 5 4 5 6 7', 7), []);
-    assert.deepEqual(problems('r3 r3 r9 10', 10), []);
+    assert.deepEqual(problems('r3 r3 r5 4 5 6', 6), []);
     assert.deepEqual(problems('r9 7 8 9 10', 10), []);
+    assert.deepEqual(problems('r3 4 5 r7 5 6 7 8', 8), []);
     assert.deepEqual(problems('r3 4 5 6 5 7', 7), []);
   });
 
@@ -26,6 +27,11 @@ describe('the check of counts in a topic', () => {
     assert.deepEqual(problems('r3 4 5 6 4 6 7', 7), ['row 1: 4 is followed by 6 (highest 6)']);
     assert.deepEqual(problems('r3 4', 5), ['row 1: the topic ends at 4, the table at 5']);
     assert.deepEqual(problems('4', 4), ['row 1: a change to 4 before its snapshot']);
+  });
+
+  it('finds what happened between two snapshots and has no event', () => {
+    assert.deepEqual(problems('r3 r5 6', 6), ['row 1: 3 is followed by 6 (highest 3)']);
+    assert.deepEqual(problems('r3 r5', 5), ['row 1: the topic ends at 3, the table at 5']);
   });
 
   it('finds changes that changed places', () => {

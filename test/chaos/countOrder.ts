@@ -1,10 +1,11 @@
 /**
  * The promise to a consumer of the topic, at least once and in order per key, as a check of one row's counts, which go up by one in the source.
  *
- * A task that starts again reads from its last committed offset. So the counts of a row come in stretches: inside one, each follows the one before by
- * exactly one; a new one may go back any way, and never begins beyond the first count that was not published yet. Hence every count is there at least
+ * The first snapshot says where a row starts; each later count has an event of its own, since a snapshot that starts over is taken beside the slot of the
+ * first. A task that starts again reads from its last committed offset. So the counts of a row come in stretches: inside one, each follows the one before
+ * by exactly one; a new one may go back any way, and never begins beyond the first count that was not published yet. Hence every count is there at least
  * once, and the first time in order. That a repeat may not leave out counts either is more than the promise: it would show that something takes
- * records from the middle. A row read by a snapshot stands for all changes before it; snapshots come anew while none is complete, and never after.
+ * records from the middle.
  */
 export class CountOrder {
   readonly problems: string[] = [];
@@ -13,7 +14,9 @@ export class CountOrder {
   snapshotRow(id: number, n: number): void {
     const row = this.#rows.get(id);
     if (row !== undefined && n < row.highest) this.#report(`row ${id}: a snapshot has ${n} after ${row.highest}`);
-    this.#rows.set(id, { highest: Math.max(n, row?.highest ?? n), last: n });
+    // What happened between two snapshots is still to come as changes.
+    if (row === undefined) this.#rows.set(id, { highest: n, last: n });
+    else row.last = row.highest;
   }
 
   change(id: number, n: number): void {

@@ -51,7 +51,7 @@ export class LedgerPipeline {
 
   static async start(
     broker: 'embedded' | 'kafka',
-    bulkRows: number,
+    volumeRows: number,
     sourceConfig: Readonly<Record<string, string>> = {},
   ): Promise<LedgerPipeline> {
     const cleanups: (() => Promise<void>)[] = [];
@@ -62,7 +62,7 @@ export class LedgerPipeline {
       cleanups.push(() => target.stop());
       await rowsOf(source.url('postgres'), 'CREATE DATABASE ledger');
       await rowsOf(target.url('postgres'), 'CREATE DATABASE copy');
-      await createLedger(source.url('ledger'), bulkRows);
+      await createLedger(source.url('ledger'), volumeRows);
       const dataDir = await mkdtemp(join(tmpdir(), 'millrace-faults-'));
       cleanups.push(() => rm(dataDir, { recursive: true, force: true }));
       const kafka = broker === 'kafka' ? await LocalKafka.start() : null;
@@ -108,9 +108,9 @@ export class LedgerPipeline {
     return topicEnds(this.brokerSettings, topic);
   }
 
-  /** Whether the snapshot reads rows at this moment. */
+  /** Whether the snapshot reads its last and longest table at this moment. */
   async isCopying(): Promise<boolean> {
-    const copying = `SELECT 1 FROM pg_stat_activity WHERE application_name LIKE 'millrace snapshot%' AND state = 'active' AND query LIKE 'COPY%'`;
+    const copying = `SELECT 1 FROM pg_stat_activity WHERE application_name LIKE 'millrace snapshot%' AND state = 'active' AND query LIKE 'COPY%volume%'`;
     return (await rowsOf(this.sourceUrl, copying)).length > 0;
   }
 

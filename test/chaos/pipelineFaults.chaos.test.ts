@@ -9,7 +9,7 @@ describe('PostgreSQL to PostgreSQL under 30 random faults', () => {
       await runFaults({
         broker,
         faults: 30,
-        bulkRows: 300_000,
+        volumeRows: 300_000,
         seed,
         maxPauseMs: 3000,
         report: line => t.diagnostic(line),

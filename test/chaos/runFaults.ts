@@ -14,7 +14,7 @@ export interface FaultRun {
   readonly broker: 'embedded' | 'kafka';
   readonly faults: number;
   /** Rows of the table that makes the snapshot long. */
-  readonly bulkRows: number;
+  readonly volumeRows: number;
   readonly seed: number;
   /** Longest pause between two faults. */
   readonly maxPauseMs: number;
@@ -44,7 +44,7 @@ type Fault = readonly [name: string, strike: () => Promise<void>];
 export async function runFaults(run: FaultRun): Promise<void> {
   const random = randomFrom(run.seed);
   const started = Date.now();
-  const pipeline = await LedgerPipeline.start(run.broker, run.bulkRows);
+  const pipeline = await LedgerPipeline.start(run.broker, run.volumeRows);
   const stopLoad = new AbortController();
   const lanes = Array.from({ length: LANES }, (_, lane) => new LedgerLoad(pipeline.sourceUrl, lane, LANES));
   const loading = Promise.all(lanes.map(load => load.run(stopLoad.signal)));

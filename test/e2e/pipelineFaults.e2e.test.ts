@@ -9,7 +9,7 @@ describe('PostgreSQL to PostgreSQL under a few faults of each kind', () => {
       await runFaults({
         broker,
         faults: 7,
-        bulkRows: 200_000,
+        volumeRows: 200_000,
         seed,
         maxPauseMs: 1500,
         report: line => t.diagnostic(line),
