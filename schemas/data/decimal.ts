@@ -54,7 +54,7 @@ export class Decimal {
 export function bigintToBytes(value: bigint): Buffer {
   if (value < 0x800000000000n && value >= -0x800000000000n) return sixBytes(Number(value));
   let bits = (value < 0n ? ~value : value).toString(16).length * 4;
-  if (BigInt.asIntN(bits, value) !== value) bits += 8;
+  if (BigInt.asIntN(bits, value) !== value) bits++;
   const length = Math.ceil(bits / 8);
   const hex = BigInt.asUintN(length * 8, value).toString(16);
   return Buffer.from(hex.padStart(length * 2, '0'), 'hex');

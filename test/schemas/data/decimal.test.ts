@@ -50,6 +50,9 @@ describe('two’s complement bytes', () => {
         assert.equal(bytes.toString('hex'), hex.padStart(bytes.length * 2, '0'));
         assert.equal(bytesToBigint(bytes), value);
       }
+      const middle = (limit * 11n) / 16n;
+      assert.equal(bigintToBytes(-middle).length, length);
+      assert.equal(bigintToBytes(middle / 16n).length, bigintToBytes(-middle / 16n).length);
     }
     assert.equal(bytesToBigint(Buffer.from('ffff80', 'hex')), -128n);
   });
