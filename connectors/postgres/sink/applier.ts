@@ -10,7 +10,7 @@ import { type FoldRules, type FoldStep, foldRows } from '../../shared/foldRows.t
 import type { FailureClass } from '../../shared/retryTransient.ts';
 import { type RowLog, RowOp } from '../../shared/rowLog.ts';
 import type { InsertMode } from '../../shared/sqlSinkConfig.ts';
-import { asSinkError, classifyPgFailure, isState, reasonOf, UNIQUE_VIOLATION } from './pgFailure.ts';
+import { asSinkError, classifyPgFailure, isState, reasonOf, refusedColumn, UNIQUE_VIOLATION } from './pgFailure.ts';
 import type { RowShape, ShapeList } from './rowShape.ts';
 import { runScript, type Statement } from './script.ts';
 import type { Session } from './session.ts';
@@ -186,12 +186,24 @@ export class Applier implements FlushTarget {
   async reject(log: RowLog, row: number, error: unknown): Promise<void> {
     const batch = log.origins[log.originIds[row]!] as SinkBatch;
     const index = log.originIndexes[row]!;
-    const { table } = this.#shapes.get(log.shapes[row]!);
-    const place = { topic: batch.topic, partition: batch.partition, offset: batch.offset(index), table: table.name };
-    const refused = new ConnectError('SINK_RECORD_REJECTED', `the target refused the record: ${reasonOf(error)}`, {
-      cause: error,
-      place,
-    });
+    const { table, columns } = this.#shapes.get(log.shapes[row]!);
+    const refused = new ConnectError(
+      'SINK_RECORD_REJECTED',
+      `the target refused the record: ${reasonOf(error)}; correct the record or the table, or send such records to a dead letter queue with errors.tolerance=all`,
+      {
+        cause: error,
+        place: {
+          topic: batch.topic,
+          partition: batch.partition,
+          offset: batch.offset(index),
+          table: table.name,
+          column: refusedColumn(
+            error,
+            columns.map(c => c.column),
+          ),
+        },
+      },
+    );
     await this.#context.reportErrantRecord(batch.record(index), refused);
   }
 

@@ -58,6 +58,19 @@ export const reasonOf = (error: unknown): string => {
   return `${text}${column && !text.includes(column) ? ` (${column})` : ''}${state ? ` [${state}]` : ''}`;
 };
 
+/** The column whose value was refused. Where the server names its type only, the columns of that type. */
+export function refusedColumn(
+  error: unknown,
+  columns: readonly { readonly name: string; readonly displayType: string }[],
+): string | undefined {
+  if (!(error instanceof DatabaseError)) return undefined;
+  if (error.column !== undefined) return error.column;
+  const precision = /precision (\d+), scale (-?\d+)/.exec(error.detail ?? '');
+  const type = precision ? `numeric(${precision[1]},${precision[2]})` : /type (.+)$/.exec(error.message)?.[1];
+  const names = columns.filter(c => c.displayType === type).map(c => c.name);
+  return names.length === 0 ? undefined : names.join(' or ');
+}
+
 /** An error that stops the task, with what to change. */
 export function asSinkError(error: unknown, place: ErrorPlace = {}): ConnectError {
   if (error instanceof ConnectError) return error.at(place);

@@ -145,10 +145,14 @@ export class Planner {
     this.#logger.info({ statement: sql }, 'changing the target as auto.create or auto.evolve ask');
     await this.#retry(() => this.#session.use(client => client.query(sql))).catch(error => {
       if (isState(error, ...RACED)) return;
-      throw new ConnectError('SINK_DDL_FAILED', `${sql} failed: ${reasonOf(error)}`, {
-        cause: error,
-        place: { table: name.table },
-      });
+      const options = { cause: error, place: { table: name.table } };
+      throw isState(error, '42501')
+        ? new ConnectError(
+            'SINK_PRIVILEGE',
+            `the user of the sink may not run ${sql}: ${reasonOf(error)}; grant it the right, or make the change yourself`,
+            options,
+          )
+        : new ConnectError('SINK_DDL_FAILED', `${sql} failed: ${reasonOf(error)}`, options);
     });
     this.#tables.delete(tableSql(name));
     this.#plans.clear();

@@ -154,7 +154,7 @@ function writeValue(column: PlannedColumn, value: unknown, log: RowLog): void {
   } catch (error) {
     throw new ConnectError(
       'SINK_VALUE_UNFIT',
-      `the value of field "${column.input.field.name}" does not fit column "${column.column.name}" of type ${column.column.displayType}: ${error instanceof RangeError ? error.message : 'it is of another kind'}`,
+      `the value of field "${column.input.field.name}" does not fit column "${column.column.name}" of type ${column.column.displayType}: ${error instanceof RangeError ? error.message : 'it is of another kind'}; change the column, or send such records to a dead letter queue with errors.tolerance=all`,
       { cause: error, place: { column: column.column.name } },
     );
   }
