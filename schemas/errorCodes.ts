@@ -4,14 +4,16 @@
  */
 export const errorCodes = {
   DATA_INVALID: 'A value does not fit its schema. The message names the field and both.',
-  CONVERTER_FAILED: 'A record could not be converted to or from bytes. The message names topic, partition and offset.',
+  CONVERTER_FAILED:
+    'A record could not be converted to or from bytes. The message names topic, partition and offset. Check that the converters fit the topic; for single bad records of a sink set errors.tolerance=all and errors.deadletterqueue.topic.name.',
   REGISTRY_UNREACHABLE:
     'The schema registry did not answer. Check schema.registry.url; the task retries, no offset is lost.',
   REGISTRY_INCOMPATIBLE:
-    'The registry refused a schema as incompatible with the registered versions of its subject. The message names subject, version and what differs.',
+    'The registry refused a schema as incompatible with the registered versions of its subject. The message names subject, version and what differs. Change the compatibility level of the subject (PUT /config/{subject} of the registry) or write to a new topic, then restart the task: no change is lost.',
   REGISTRY_SCHEMA_UNKNOWN:
     'The registry has no schema for an id or subject. Check that the topic was written with this registry.',
-  CONFIG_INVALID: 'A configuration value is missing or invalid. The message names the key.',
+  CONFIG_INVALID:
+    'A configuration value is missing or invalid, or a file of them cannot be read. The message names the key or the file.',
   TRANSCODE_ROW_INVALID:
     'A row that the database sent is not what its table description says. The message names column and record; compare the table with its description and report it.',
   TRANSCODE_LAYOUT_INVALID:
@@ -104,11 +106,11 @@ export const errorCodes = {
   PG_SLOT_INVALID:
     'A slot of this name exists but cannot serve: another database, another plug-in or not logical. Choose another slot.name or drop it.',
   PG_SLOT_MISSING:
-    'There is a stored position but its replication slot is gone: changes made since are lost to this connector. Reset the offsets of the connector (or use snapshot.mode=when_needed) to read all rows again.',
+    'There is a stored position but its replication slot is gone: changes made since are lost to this connector. Reset the offsets of the connector to read all rows again (PUT /connectors/{name}/stop, DELETE /connectors/{name}/offsets, PUT /connectors/{name}/resume), or use snapshot.mode=when_needed.',
   PG_SLOT_LOST:
-    'The server removed WAL that the replication slot needs. Raise max_slot_wal_keep_size (or idle_replication_slot_timeout), drop the slot and reset the offsets, or use snapshot.mode=when_needed.',
+    'The server removed WAL that the replication slot needs. Raise max_slot_wal_keep_size (or idle_replication_slot_timeout), drop the slot and reset the offsets of the connector as for PG_SLOT_MISSING, or use snapshot.mode=when_needed.',
   PG_PUBLICATION_MISSING:
-    'The publication does not exist and may not be created. Create it, or set publication.autocreate.mode to all_tables or filtered.',
+    'The publication does not exist and may not be created: create it, or set publication.autocreate.mode to all_tables or filtered. Or changes were made while it did not exist, which the server never sends: create it, then stop the connector, drop the slot and reset the offsets to read all rows again.',
   PG_PUBLICATION_DENIED:
     'The publication could not be created. FOR ALL TABLES needs a superuser, others need CREATE on the database and ownership of the tables.',
   PG_PUBLICATION_INCOMPLETE:
@@ -137,7 +139,7 @@ export const errorCodes = {
   SINK_KEY_INDEX_MISSING:
     'insert.mode=upsert or update needs a primary key or unique index on exactly the key columns. Create one, or correct pk.mode and pk.fields; the message names table and columns.',
   SINK_KEY_MISSING:
-    'A record has no key where pk.mode takes it from, or a null in it. Correct pk.mode and pk.fields, or the producer.',
+    'A record has no key where pk.mode takes it from, or a null in it. Correct pk.mode and pk.fields, or the producer. For tables without key: pk.mode=none with insert.mode=insert, or message.key.columns of the source.',
   SINK_NULL_VALUE:
     'A record with a null value, or a delete event, came while delete.enabled=false. Set delete.enabled=true (with pk.mode=record_key), or filter such records out.',
   SINK_VALUE_UNUSABLE:
@@ -151,7 +153,7 @@ export const errorCodes = {
   SINK_UNAVAILABLE:
     'The target could not be reached, or did not take a write for now, and max.retries is used up. Nothing is lost: the task goes on from its last committed offset when it is restarted.',
   SINK_PRIVILEGE:
-    'The user of the sink lacks a right on the target. Grant it; the message names the right and the table.',
+    'The user of the sink lacks a right on the target. Grant it (for auto.create and auto.evolve: CREATE on the schema, or ownership of the table); the message names the right or statement, and the table.',
   SINK_LOGIN_FAILED: 'The target refused the login. Check connection.url, connection.user and connection.password.',
   SINK_DDL_FAILED:
     'A table could not be created or changed as auto.create or auto.evolve ask. The message has the statement and the database’s reason.',
