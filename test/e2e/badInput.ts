@@ -150,6 +150,7 @@ export class Bench {
     return trace;
   }
 
+  /** As the user does after mending. A task that fails again is not FAILED before it did. */
   async restart(name: string): Promise<void> {
     await this.worker.request('POST', `/connectors/${name}/restart?includeTasks=true&onlyFailed=true`);
   }
