@@ -82,7 +82,7 @@ export function streamLayout(place: EventPlace, before: Layout, after: Layout, h
     constant(CONNECTOR_NAME),
     constant(place.prefix),
     long(LONG.tsMs),
-    NULL,
+    constant('false'),
     constant(place.database),
     sequence,
     long(LONG.tsUs),

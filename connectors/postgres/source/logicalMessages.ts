@@ -69,7 +69,7 @@ export class LogicalMessages {
       connector: CONNECTOR_NAME,
       name: settings.prefix,
       ts_ms: tsUs / 1000n,
-      snapshot: null,
+      snapshot: 'false',
       db: settings.database,
       sequence: `[${lastCommit === null ? 'null' : `"${lastCommit}"`},"${lsn}"]`,
       ts_us: tsUs,
