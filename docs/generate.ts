@@ -1,11 +1,12 @@
 /**
- * Writes the parts of the documentation that come from code: docs/errors.md from the list of error codes, and option tables between
+ * Writes the parts of the documentation that come from code: docs/errors.md from the list of error codes, the table of docs/metrics.md, and option tables between
  * `<!-- options: … -->` and `<!-- /options -->` from configuration definitions. `npm run docs` writes; `npm run docs -- --check` only compares.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ConfigKeys, Plugin, PluginModule } from '../runtime/api/index.ts';
 import { workerKeys } from '../runtime/config/workerKeys.ts';
+import { taskCounters, taskGauges, taskTimings, timingName } from '../runtime/metrics/taskMetricNames.ts';
 import { errorCodes } from '../schemas/errorCodes.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -52,6 +53,20 @@ ${rows.join('\n')}
 `;
 }
 
+function metricTable(): string {
+  const rows: [string, string, string][] = [];
+  const push = (kind: string, type: string, name: string, help: string): void =>
+    void rows.push([`kafka_connect_${type}_${name}`, kind, help]);
+  for (const [name, { type, help }] of Object.entries(taskCounters)) push('counter', type, name, help);
+  for (const [name, { type, help }] of Object.entries(taskGauges)) push('gauge', type, name, help);
+  for (const name of Object.keys(taskTimings) as (keyof typeof taskTimings)[]) {
+    const { type, help } = taskTimings[name];
+    for (const part of ['avg', 'max'] as const) push('gauge', type, timingName(name, part), `${help}, ${part}.`);
+  }
+  const lines = rows.map(([name, kind, help]) => `| \`${name}\` | ${kind} | ${cell(help)} |`);
+  return ['| Metric | Kind | Meaning |', '| --- | --- | --- |', ...lines].join('\n');
+}
+
 async function withTables(text: string, module: string | null): Promise<string> {
   const plugins: readonly Plugin[] =
     module === null ? [] : ((await import(join(root, module))) as PluginModule).plugins;
@@ -65,7 +80,14 @@ async function withTables(text: string, module: string | null): Promise<string> 
   );
 }
 
-const wanted = new Map<string, string>([['docs/errors.md', errorsPage()]]);
+const metricsPage = readFileSync(join(root, 'docs/metrics.md'), 'utf8').replace(
+  /(<!-- metrics -->\n)[\s\S]*?(<!-- \/metrics -->)/,
+  (_, open: string, close: string) => `${open}\n${metricTable()}\n\n${close}`,
+);
+const wanted = new Map<string, string>([
+  ['docs/errors.md', errorsPage()],
+  ['docs/metrics.md', metricsPage],
+]);
 for (const { page, module } of PAGES) {
   if (existsSync(join(root, page))) wanted.set(page, await withTables(readFileSync(join(root, page), 'utf8'), module));
 }
