@@ -7,12 +7,13 @@ import type { Converter, RowTranscoder, ValueDecoder, ValueEncoder } from '../co
 import type { Schema } from '../data/index.ts';
 import { asConnectError, ConnectError } from '../errors.ts';
 import type { OutputBuffer } from '../outputBuffer.ts';
+import { compileJsonEncoder, type EncodeJson, type JsonOptions } from './compileJsonEncoder.ts';
 import { compileDirectReader, type ReadDirect } from './directReader.ts';
 import { payloadStart } from './envelopeScan.ts';
 import { isJsonObject, type JsonValue, parseJson } from './exactJson.ts';
 import { compileJsonReader, hasDecimal, type ReadJson } from './jsonReader.ts';
 import { jsonSchemaText, schemaFromJson } from './jsonSchema.ts';
-import { compileJsonWriter, type JsonOptions, plainJsonText } from './jsonWriter.ts';
+import { plainJsonText } from './jsonWriter.ts';
 
 export interface JsonConverterSettings extends JsonOptions {
   readonly schemasEnable: boolean;
@@ -29,7 +30,7 @@ export class JsonConverter implements Converter {
   constructor(settings: JsonConverterSettings) {
     this.#settings = settings;
     const prefix = settings.schemasEnable ? '{"schema":null,"payload":' : '';
-    this.#noSchemaEncoder = new JsonEncoder(prefix, plainJsonText, true);
+    this.#noSchemaEncoder = new JsonEncoder(prefix, encodePlain, true);
   }
 
   encoder(_topic: string, schema: Schema | null): ValueEncoder {
@@ -37,7 +38,7 @@ export class JsonConverter implements Converter {
     const known = this.#encoders.get(schema);
     if (known) return known;
     const prefix = this.#settings.schemasEnable ? `{"schema":${jsonSchemaText(schema, this.#settings)},"payload":` : '';
-    const made = new JsonEncoder(prefix, compileJsonWriter(schema, this.#settings), !schema.optional);
+    const made = new JsonEncoder(prefix, compileJsonEncoder(schema, this.#settings), !schema.optional);
     this.#encoders.set(schema, made);
     return made;
   }
@@ -80,30 +81,36 @@ export class JsonConverter implements Converter {
 
 class JsonEncoder implements ValueEncoder {
   readonly #prefix: Buffer;
-  readonly #suffix: string;
-  readonly #text: (value: unknown) => string;
+  readonly #encode: EncodeJson;
   /** Whether null is a null record; else it is written as JSON null. */
   readonly #nullRecord: boolean;
 
-  constructor(prefix: string, text: (value: unknown) => string, nullRecord: boolean) {
+  constructor(prefix: string, encode: EncodeJson, nullRecord: boolean) {
     this.#prefix = Buffer.from(prefix);
-    this.#suffix = prefix === '' ? '' : '}';
-    this.#text = text;
+    this.#encode = encode;
     this.#nullRecord = nullRecord;
   }
 
   encode(value: unknown, out: OutputBuffer): boolean {
     if ((value === null || value === undefined) && this.#nullRecord) return false;
-    const text = this.#text(value) + this.#suffix;
-    out.writeBytes(this.#prefix);
-    out.writeUtf8(text);
-    return true;
+    const start = out.position;
+    try {
+      if (this.#prefix.length > 0) out.writeBytes(this.#prefix);
+      this.#encode(value, out);
+      if (this.#prefix.length > 0) out.writeByte(0x7d);
+      return true;
+    } catch (error) {
+      out.position = start;
+      throw error;
+    }
   }
 
   transcoder(): RowTranscoder | null {
     return null;
   }
 }
+
+const encodePlain: EncodeJson = (value, out) => out.writeUtf8(plainJsonText(value));
 
 const plainDecoder: ValueDecoder = {
   schema: null,

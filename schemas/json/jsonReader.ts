@@ -1,8 +1,8 @@
 /** Compiles a Connect schema into a function that turns parsed JSON into its values, as Java's JsonConverter does. */
 import { Decimal, decimalScale, isDecimal, type Schema, Struct } from '../data/index.ts';
 import { ConnectError } from '../errors.ts';
+import type { JsonOptions } from './compileJsonEncoder.ts';
 import { isJsonObject, type JsonValue } from './exactJson.ts';
-import type { JsonOptions } from './jsonWriter.ts';
 
 export type ReadJson = (json: JsonValue | undefined) => unknown;
 

@@ -10,9 +10,10 @@ import {
   withOptions,
 } from '../data/index.ts';
 import { ConnectError } from '../errors.ts';
+import type { JsonOptions } from './compileJsonEncoder.ts';
 import { isJsonObject, type JsonValue, stringifyJson } from './exactJson.ts';
 import { compileJsonReader } from './jsonReader.ts';
-import { compileJsonWriter, type JsonOptions } from './jsonWriter.ts';
+import { compileJsonWriter } from './jsonWriter.ts';
 
 const typeNames = {
   INT8: 'int8',
