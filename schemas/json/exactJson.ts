@@ -19,7 +19,6 @@ export type JsonValue =
 export const isJsonObject = (json: JsonValue | undefined): json is { [key: string]: JsonValue } =>
   typeof json === 'object' && json !== null && !Array.isArray(json) && !(json instanceof Decimal);
 
-const manyDigits = /\d{16}/;
 const numberPattern = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
 /**
@@ -27,14 +26,86 @@ const numberPattern = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
  * Throws ConnectError CONVERTER_FAILED naming the place.
  */
 export function parseJson(text: string, exactFractions = false): JsonValue {
-  if (!exactFractions && !manyDigits.test(text)) {
-    try {
-      return JSON.parse(text) as JsonValue;
-    } catch (error) {
-      throw new ConnectError('CONVERTER_FAILED', `not valid JSON: ${(error as Error).message}`, { cause: error });
-    }
+  if (exactFractions) return new Parser(text, true).whole();
+  let json: JsonValue;
+  try {
+    json = JSON.parse(text) as JsonValue;
+  } catch (error) {
+    throw new ConnectError('CONVERTER_FAILED', `not valid JSON: ${(error as Error).message}`, { cause: error });
   }
-  return new Parser(text, exactFractions).whole();
+  const long = longIntegers(text);
+  if (long === undefined) return json;
+  const exact = long === null ? null : withLongIntegers(json, long, 0);
+  return exact ?? new Parser(text, false).whole();
+}
+
+const maybeExponent = /\d[eE]\+?\d/;
+const exponent = /(?:^|[:,[\s])-?\d+(?:\.\d+)?[eE]/;
+
+/**
+ * Integers of a valid text that JSON.parse rounds, by what it makes of them; what only looks so, inside a string, may be among them.
+ * undefined where there are none; null where a number alone does not tell which integer it was.
+ */
+function longIntegers(text: string): Map<number, bigint> | null | undefined {
+  let known: Map<number, bigint> | undefined;
+  // Of sixteen digits in a row, one is where every sixteenth character is looked at.
+  for (let at = 15; at < text.length; at += 16) {
+    if (!isDigit(text.charCodeAt(at))) continue;
+    let start = at;
+    while (isDigit(text.charCodeAt(start - 1))) start--;
+    while (isDigit(text.charCodeAt(at + 1))) at++;
+    if (at - start < 15) continue;
+    const next = text.charCodeAt(at + 1);
+    if (next === 0x2e || next === 0x65 || next === 0x45) return null;
+    const before = text.charCodeAt(start - 1);
+    if (before === 0x2e) continue; // digits of a fraction
+    const digits = text.slice(before === 0x2d ? start - 1 : start, at + 1);
+    const rounded = Number(digits);
+    if (Number.isSafeInteger(rounded)) continue;
+    const value = BigInt(digits);
+    known ??= new Map();
+    const other = known.get(rounded);
+    if (other !== undefined && other !== value) return null;
+    known.set(rounded, value);
+  }
+  return known !== undefined && maybeExponent.test(text) && exponent.test(text) ? null : known;
+}
+
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
+
+/** The same value, changed in place, its long integers exact; null where it is too deep for this. */
+function withLongIntegers(json: JsonValue, long: ReadonlyMap<number, bigint>, depth: number): JsonValue | null {
+  if (typeof json === 'number') return exactOf(json, long);
+  if (typeof json !== 'object' || json === null) return json;
+  if (depth > 500) return null;
+  if (Array.isArray(json)) {
+    for (let i = 0; i < json.length; i++) {
+      const item = json[i];
+      if (typeof item === 'number') json[i] = exactOf(item, long);
+      else if (typeof item === 'object' && item !== null && withLongIntegers(item, long, depth + 1) === null)
+        return null;
+    }
+    return json;
+  }
+  const members = json as { [key: string]: JsonValue };
+  for (const key in members) {
+    const member = members[key];
+    if (typeof member === 'number') {
+      if (!(member <= Number.MAX_SAFE_INTEGER && member >= Number.MIN_SAFE_INTEGER))
+        setMember(members, key, exactOf(member, long));
+    } else if (typeof member === 'object' && member !== null && withLongIntegers(member, long, depth + 1) === null)
+      return null;
+  }
+  return json;
+}
+
+const exactOf = (number: number, long: ReadonlyMap<number, bigint>): number | bigint => long.get(number) ?? number;
+
+/** As JSON.parse does: an own member, never the prototype. */
+function setMember(members: { [key: string]: JsonValue }, key: string, value: JsonValue): void {
+  if (key === '__proto__')
+    Object.defineProperty(members, key, { value, enumerable: true, configurable: true, writable: true });
+  else members[key] = value;
 }
 
 /** The text of a JSON value; bigints become numbers, and undefined members are left out. */
@@ -50,7 +121,7 @@ export function stringifyJson(value: unknown): string {
   return `{${members.join(',')}}`;
 }
 
-/** A recursive descent parser for texts that hold long numbers. Strings with escapes are left to JSON.parse. */
+/** A recursive descent parser, for texts whose numbers JSON.parse alone cannot tell apart. Strings with escapes are left to JSON.parse. */
 class Parser {
   readonly #text: string;
   #at = 0;
@@ -182,10 +253,7 @@ class Parser {
         if (this.#blanks() !== 0x3a) this.#fail('":"');
         this.#at++;
         const value = this.#value();
-        // As JSON.parse does: an own member, never the prototype.
-        if (key === '__proto__') {
-          Object.defineProperty(members, key, { value, enumerable: true, configurable: true, writable: true });
-        } else members[key] = value;
+        setMember(members, key, value);
         const code = this.#blanks();
         if (code === 0x7d) break;
         if (code !== 0x2c) this.#fail('"," or "}"');

@@ -181,6 +181,24 @@ test('numbers keep their digits, whatever is around them', () => {
   assert.deepEqual(value.c, [18446744073709551616n, 1000, 1.25]);
   assert.deepEqual(Object.keys(value), ['a', 'b', 'c', '__proto__']);
   assert.equal(stringifyJson({ n: 2n ** 63n, s: 'x', u: undefined }), '{"n":9223372036854775808,"s":"x"}');
+  for (const [text, expected] of [
+    // two that JSON.parse rounds to the same number
+    ['[1000000000000000001,{"b":1000000000000000000}]', [1000000000000000001n, { b: 1000000000000000000n }]],
+    ['{"s":"1000000000000000001","e":1e18}', { s: '1000000000000000001', e: 1e18 }],
+    ['[1000000000000000001, -1E18, 1.0e18]', [1000000000000000001n, -1e18, 1e18]],
+    ['{"f":10000000000000000001.5,"i":10000000000000000001}', { f: 10000000000000000000, i: 10000000000000000001n }],
+    ['[0.12345678901234567890,9007199254740993]', [0.12345678901234568, 9007199254740993n]],
+    [
+      '{"2":-9007199254740993,"1":9007199254740993,"1":[[9007199254740991]]}',
+      { 1: [[9007199254740991]], 2: -9007199254740993n },
+    ],
+    ['-12345678901234567890', -12345678901234567890n],
+  ] as const)
+    assert.deepEqual(parseJson(text), expected, text);
+  assert.equal(
+    Object.getOwnPropertyDescriptor(parseJson('{"__proto__":12345678901234567890}'), '__proto__')?.value,
+    12345678901234567890n,
+  );
   for (const bad of [
     '{"a":1234567890123456789',
     '[1234567890123456789,]',
@@ -190,6 +208,8 @@ test('numbers keep their digits, whatever is around them', () => {
   ])
     assert.throws(() => parseJson(bad), { code: 'CONVERTER_FAILED', message: /not valid JSON/ });
   assert.throws(() => parseJson(`${'['.repeat(5000)}1234567890123456`), { code: 'CONVERTER_FAILED' });
+  const deep = `${'['.repeat(3000)}12345678901234567890${']'.repeat(3000)}`;
+  assert.throws(() => parseJson(deep), { code: 'CONVERTER_FAILED', message: /1000 levels/ });
 });
 
 test('the quick reader agrees with the general one, or leaves the text to it', () => {
