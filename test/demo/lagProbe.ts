@@ -1,15 +1,21 @@
 import pg from 'pg';
 
-/** Measures how long a committed change takes to be committed in the target: the target's trigger tells of each probe row at its commit. */
+/**
+ * Measures how long a committed change takes to be committed in the target: the target's trigger tells of each probe row at its commit.
+ * Probes sent before the first one arrived waited for the first copy, not for the stream: they do not count.
+ */
 export class LagProbe {
   readonly #client: pg.Client;
   readonly #lagsMs: number[] = [];
+  #firstArrivalMs: number | null = null;
 
   private constructor(client: pg.Client) {
     this.#client = client;
     client.on('notification', message => {
       const sentAtMs = Number(message.payload?.split(' ')[1]);
-      this.#lagsMs.push(Date.now() - sentAtMs);
+      const now = Date.now();
+      this.#firstArrivalMs ??= now;
+      if (sentAtMs >= this.#firstArrivalMs) this.#lagsMs.push(now - sentAtMs);
     });
   }
 
