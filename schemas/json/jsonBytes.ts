@@ -1,6 +1,9 @@
 /** Writers of JSON's single values that append bytes to a buffer, as Jackson writes them. What is short is written here, cheaper than by calls out of JavaScript. */
 import type { OutputBuffer } from '../outputBuffer.ts';
+import { ViewCache } from '../transcode/viewCache.ts';
 import { type Block, makeBlock, putBlock, writeDigits, writeSmallDigits } from '../transcode/write.ts';
+
+const views = new ViewCache();
 
 const SHORT_TEXT = 14;
 const SHORT_BYTES = 48;
@@ -14,19 +17,7 @@ export const textBlock = (text: string): Block => makeBlock(Buffer.from(text));
 
 export function writeBlock(out: OutputBuffer, block: Block): void {
   out.ensure(block.length + 4);
-  out.position = putBlock(out.bytes, viewOf(out.bytes), out.position, block);
-}
-
-let viewed: Buffer = Buffer.alloc(0);
-let view: DataView = new DataView(viewed.buffer, 0, 0);
-
-/** Of the buffer asked for last. */
-function viewOf(bytes: Buffer): DataView {
-  if (bytes !== viewed) {
-    view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    viewed = bytes;
-  }
-  return view;
+  out.position = putBlock(out.bytes, views.of(out.bytes), out.position, block);
 }
 
 /** Characters below 128, none of which JSON escapes. */
@@ -44,11 +35,6 @@ const special = /["\\\u0000-\u001f\ud800-\udfff]/;
 /** The JSON text of a string. */
 export const stringText = (value: string): string => (special.test(value) ? JSON.stringify(value) : `"${value}"`);
 
-/** 1 for the bytes that stand for themselves in a JSON string: ASCII without controls, quote and backslash. */
-export const isPlainByte = Uint8Array.from({ length: 256 }, (_, c) =>
-  Number(c > 31 && c < 128 && c !== 34 && c !== 92),
-);
-
 export function writeString(out: OutputBuffer, text: string): void {
   const { length } = text;
   if (length <= SHORT_TEXT) {
@@ -59,7 +45,7 @@ export function writeString(out: OutputBuffer, text: string): void {
     bytes[p++] = 34;
     for (; i < length; i++) {
       const code = text.charCodeAt(i);
-      if (code > 127 || isPlainByte[code] === 0) break;
+      if (code > 127 || escapes[code] !== 0) break;
       bytes[p++] = code;
     }
     if (i === length) {
@@ -79,6 +65,88 @@ export function writeString(out: OutputBuffer, text: string): void {
   const end = position + 1 + bytes.write(text, position + 1);
   bytes[end] = 34;
   out.position = end + 1;
+}
+
+/** A JSON string of UTF-8 bytes b[p, q), as they come from a database: copied, not checked. */
+export function writeUtf8Slice(out: OutputBuffer, b: Buffer, v: DataView, p: number, q: number): void {
+  out.ensure(q - p + 2);
+  const { bytes: o, position } = out;
+  const whole = q - 3;
+  let w = position;
+  o[w++] = 34;
+  let i = p;
+  if (q - p > LONG_SLICE) {
+    while (i < whole && !hasSpecial(v.getInt32(i, true))) i += 4;
+    b.copy(o, w, p, i);
+    w += i - p;
+  } else {
+    const view = views.of(o);
+    for (; i < whole; i += 4, w += 4) {
+      const word = v.getInt32(i, true);
+      if (hasSpecial(word)) break;
+      view.setInt32(w, word, true);
+    }
+  }
+  for (; i < q; i++) {
+    const byte = b[i];
+    if (escapes[byte] !== 0) break;
+    o[w++] = byte;
+  }
+  if (i < q) {
+    out.position = w;
+    writeEscaped(out, b, i, q);
+    return;
+  }
+  o[w] = 34;
+  out.position = w + 1;
+}
+
+const LONG_SLICE = 96;
+
+/** Whether one of four bytes is a control character, a quote or a backslash. */
+function hasSpecial(word: number): boolean {
+  const quote = word ^ 0x22222222;
+  const backslash = word ^ 0x5c5c5c5c;
+  const found =
+    ((word - 0x20202020) & ~word) | ((quote - 0x01010101) & ~quote) | ((backslash - 0x01010101) & ~backslash);
+  return (found & 0x80808080) !== 0;
+}
+
+/** By byte: 0 = stands for itself, 1 = as \u00xx, else the character after the backslash. */
+const escapes = Uint8Array.from({ length: 256 }, (_, c) => {
+  if (c > 31 && c !== 34 && c !== 92) return 0;
+  const text = JSON.stringify(String.fromCharCode(c));
+  return text[2] === 'u' ? 1 : text.charCodeAt(2);
+});
+const hexDigits = Buffer.from('0123456789abcdef');
+
+/** The rest of a string, and its end. */
+function writeEscaped(out: OutputBuffer, b: Buffer, p: number, q: number): void {
+  for (let i = p; i < q; ) {
+    // in pieces, so that long texts need not have room for six bytes each
+    const end = Math.min(q, i + 1024);
+    out.ensure((end - i) * 6 + 1);
+    const { bytes: o } = out;
+    let w = out.position;
+    for (; i < end; i++) {
+      const byte = b[i];
+      const mark = escapes[byte];
+      if (mark === 0) {
+        o[w++] = byte;
+        continue;
+      }
+      o[w++] = 92;
+      if (mark === 1) {
+        o[w++] = 117;
+        o[w++] = 48;
+        o[w++] = 48;
+        o[w++] = hexDigits[byte >> 4];
+        o[w++] = hexDigits[byte & 15];
+      } else o[w++] = mark;
+    }
+    out.position = w;
+  }
+  out.writeByte(34);
 }
 
 export function writeInt32(out: OutputBuffer, value: number): void {

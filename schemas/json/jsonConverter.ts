@@ -7,12 +7,14 @@ import type { Converter, RowTranscoder, ValueDecoder, ValueEncoder } from '../co
 import type { Schema } from '../data/index.ts';
 import { asConnectError, ConnectError } from '../errors.ts';
 import type { OutputBuffer } from '../outputBuffer.ts';
+import type { Layout } from '../transcode/layout.ts';
 import { compileJsonEncoder, type EncodeJson, type JsonOptions } from './compileJsonEncoder.ts';
 import { compileDirectReader, type ReadDirect } from './directReader.ts';
 import { payloadStart } from './envelopeScan.ts';
 import { isJsonObject, type JsonValue, parseJson } from './exactJson.ts';
 import { compileJsonReader, hasDecimal, type ReadJson } from './jsonReader.ts';
 import { jsonSchemaText, schemaFromJson } from './jsonSchema.ts';
+import { compileJsonTranscoder } from './jsonTranscoder.ts';
 import { plainJsonText } from './jsonWriter.ts';
 
 export interface JsonConverterSettings extends JsonOptions {
@@ -30,7 +32,7 @@ export class JsonConverter implements Converter {
   constructor(settings: JsonConverterSettings) {
     this.#settings = settings;
     const prefix = settings.schemasEnable ? '{"schema":null,"payload":' : '';
-    this.#noSchemaEncoder = new JsonEncoder(prefix, encodePlain, true);
+    this.#noSchemaEncoder = new JsonEncoder(prefix, encodePlain, true, () => null);
   }
 
   encoder(_topic: string, schema: Schema | null): ValueEncoder {
@@ -38,7 +40,10 @@ export class JsonConverter implements Converter {
     const known = this.#encoders.get(schema);
     if (known) return known;
     const prefix = this.#settings.schemasEnable ? `{"schema":${jsonSchemaText(schema, this.#settings)},"payload":` : '';
-    const made = new JsonEncoder(prefix, compileJsonEncoder(schema, this.#settings), !schema.optional);
+    const suffix = prefix === '' ? '' : '}';
+    const made = new JsonEncoder(prefix, compileJsonEncoder(schema, this.#settings), !schema.optional, layout =>
+      compileJsonTranscoder(schema, layout, this.#settings, prefix, suffix),
+    );
     this.#encoders.set(schema, made);
     return made;
   }
@@ -85,10 +90,18 @@ class JsonEncoder implements ValueEncoder {
   /** Whether null is a null record; else it is written as JSON null. */
   readonly #nullRecord: boolean;
 
-  constructor(prefix: string, encode: EncodeJson, nullRecord: boolean) {
+  readonly #transcoder: (layout: Layout) => RowTranscoder | null;
+
+  constructor(
+    prefix: string,
+    encode: EncodeJson,
+    nullRecord: boolean,
+    transcoder: (layout: Layout) => RowTranscoder | null,
+  ) {
     this.#prefix = Buffer.from(prefix);
     this.#encode = encode;
     this.#nullRecord = nullRecord;
+    this.#transcoder = transcoder;
   }
 
   encode(value: unknown, out: OutputBuffer): boolean {
@@ -105,8 +118,8 @@ class JsonEncoder implements ValueEncoder {
     }
   }
 
-  transcoder(): RowTranscoder | null {
-    return null;
+  transcoder(layout: Layout): RowTranscoder | null {
+    return this.#transcoder(layout);
   }
 }
 

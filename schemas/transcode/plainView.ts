@@ -3,12 +3,15 @@
  * against which generated code is tested. Each layout is compiled once to a tree of readers; a record costs no more than its values.
  */
 import { type Schema, Struct } from '../data/index.ts';
-import type { ColumnLayout, Layout, WireRows } from './layout.ts';
-import { type ReadSlice, shiftOf, sliceReader } from './plainColumn.ts';
-import { ColumnFinder, columnOrder, NULL_COLUMN, type RowLayout, structOf } from './rowColumns.ts';
+import type { Layout, WireRows } from './layout.ts';
+import { shiftOf, sliceReader } from './plainColumn.ts';
+import { AbsentValue, ColumnFinder, columnOrder, type RowLayout, structOf } from './rowColumns.ts';
 import { layoutError, RowFault, rowError, SliceFault } from './rowErrors.ts';
+import { ViewCache } from './viewCache.ts';
 
 type Read = (rows: WireRows, index: number) => unknown;
+
+const views = new ViewCache();
 
 /** A layout belongs to one schema, so that one reader of each is kept. */
 const readers = new WeakMap<Layout, { readonly schema: Schema; readonly read: Read }>();
@@ -97,14 +100,15 @@ function rowReader(schema: Schema, layout: RowLayout): Read {
   const struct = structOf(schema);
   const { slot } = layout;
   const order = columnOrder(struct.fields, layout.columns);
-  const fields = struct.fields.map((field, at) => new FieldReader(field.schema, layout.columns[order[at]]));
+  const fields = struct.fields.map((field, at) => sliceReader(field.schema, layout.columns[order[at]].column));
+  const absent = struct.fields.map((field, at) => new AbsentValue(field.schema, layout.columns[order[at]]));
   const finder = new ColumnFinder(layout);
   const { starts, lengths } = finder;
   return (rows, index) => {
     const position = rows.positions[slot][index];
     if (position === -1) return null;
     const { bytes } = rows;
-    const view = viewOf(bytes);
+    const view = views.of(bytes);
     finder.find(view, position, index);
     const values = new Array<unknown>(fields.length);
     let field = 0;
@@ -113,9 +117,8 @@ function rowReader(schema: Schema, layout: RowLayout): Read {
         const column = order[field];
         const length = lengths[column];
         const start = starts[column];
-        const reader = fields[field];
-        const value = length >= 0 ? reader.read(bytes, view, start, start + length) : null;
-        values[field] = value ?? reader.absent(length);
+        const value = length >= 0 ? fields[field](bytes, view, start, start + length) : null;
+        values[field] = value ?? absent[field].value(length);
       }
     } catch (error) {
       if (error instanceof SliceFault) throw rowError(error.fault, order[field], index, error.cause);
@@ -123,42 +126,4 @@ function rowReader(schema: Schema, layout: RowLayout): Read {
     }
     return new Struct(struct, values);
   };
-}
-
-class FieldReader {
-  readonly read: ReadSlice;
-  /** What stands for null; undefined where null is a fault. */
-  readonly #ifNull: unknown;
-  readonly #unchanged: unknown;
-
-  constructor(schema: Schema, { column, nullValue, unchanged }: ColumnLayout) {
-    this.read = sliceReader(schema, column);
-    const isAllowed = schema.optional || (schema.defaultValue ?? null) !== null;
-    this.#ifNull = (schema.optional ? null : nullValue) ?? (isAllowed ? null : undefined);
-    this.#unchanged = unchanged;
-  }
-
-  /** The value of a column that has none: null in the row, unchanged, or not to be held by the schema, such as NaN in a Decimal. */
-  absent(length: number): unknown {
-    if (length >= NULL_COLUMN) return this.#null();
-    if (this.#unchanged === undefined) throw new SliceFault(RowFault.unchangedNotAllowed);
-    return this.#unchanged ?? this.#null();
-  }
-
-  #null(): unknown {
-    if (this.#ifNull === undefined) throw new SliceFault(RowFault.nullNotAllowed);
-    return this.#ifNull;
-  }
-}
-
-let viewed: Buffer = Buffer.alloc(0);
-let view: DataView = new DataView(viewed.buffer, 0, 0);
-
-/** Of the bytes asked for last: a batch is read record by record. */
-function viewOf(bytes: Buffer): DataView {
-  if (bytes !== viewed) {
-    view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    viewed = bytes;
-  }
-  return view;
 }

@@ -1,7 +1,7 @@
 /** How the columns of a row layout lie to the fields of its struct schema, and where they lie in a row: what all readers of rows share. */
 import type { Field, Schema, StructSchema } from '../data/index.ts';
 import type { ColumnLayout, Layout } from './layout.ts';
-import { layoutError, RowFault, rowError } from './rowErrors.ts';
+import { layoutError, RowFault, rowError, SliceFault } from './rowErrors.ts';
 import { tupleKind } from './tupleKind.ts';
 
 export type RowLayout = Extract<Layout, { kind: 'row' }>;
@@ -81,5 +81,28 @@ export class ColumnFinder {
       if (length < 0 || p + length > end) throw rowError(RowFault.truncated, at, index);
       p += length;
     }
+  }
+}
+
+/** What stands for a value that a row does not have. */
+export class AbsentValue {
+  /** undefined where null is a fault. */
+  readonly #ifNull: unknown;
+  readonly #unchanged: unknown;
+
+  constructor(schema: Schema, { nullValue, unchanged }: ColumnLayout) {
+    const isAllowed = schema.optional || (schema.defaultValue ?? null) !== null;
+    this.#ifNull = (schema.optional ? null : nullValue) ?? (isAllowed ? null : undefined);
+    this.#unchanged = unchanged;
+  }
+
+  /** `length` is NULL_COLUMN, UNCHANGED_COLUMN, or that of a value which the schema cannot hold, such as NaN in a Decimal. Throws SliceFault. */
+  value(length: number): unknown {
+    if (length === UNCHANGED_COLUMN) {
+      if (this.#unchanged === undefined) throw new SliceFault(RowFault.unchangedNotAllowed);
+      if (this.#unchanged !== null) return this.#unchanged;
+    }
+    if (this.#ifNull === undefined) throw new SliceFault(RowFault.nullNotAllowed);
+    return this.#ifNull;
   }
 }

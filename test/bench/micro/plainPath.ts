@@ -65,6 +65,14 @@ for (const [name, columns] of Object.entries(shapes)) {
     replaceNullWithDefault: true,
     avroName: field => field,
   });
+  const transcode = (converter: JsonConverter): (() => void) => {
+    const transcoder = converter.encoder('t', schema).transcoder(layout)!;
+    return () => {
+      out.reset();
+      transcoder.begin(rows);
+      for (let i = 0; i < COUNT; i++) transcoder.encode(i, out);
+    };
+  };
   const { bytes, starts } = texts(plain);
   const steps: Record<string, () => void> = {
     'plain value': () => {
@@ -72,6 +80,8 @@ for (const [name, columns] of Object.entries(shapes)) {
     },
     'to JSON': encode(plain),
     'to JSON with schema': encode(withSchema),
+    'row to JSON': transcode(plain),
+    'row to JSON with schema': transcode(withSchema),
     'to Avro': () => {
       out.reset();
       for (const value of values) avro(value, out);
