@@ -110,7 +110,8 @@ class ExtractNewRecordState implements Transformation {
       throw transformFailure('ExtractNewRecordState', `an event with op ${envelope.get('op')} has no row`, record);
     }
     const schema = this.#flatSchema(row.schema, envelope.schema);
-    const values = [...row.values];
+    const hasMore = this.#rewrites || this.#fields.length > 0;
+    const values = hasMore ? [...row.values] : row.values;
     if (this.#rewrites) values.push(String(deleted));
     for (const { path } of this.#fields) values.push(valueAt(envelope, path));
     const routed = this.#routeBy === null ? record.topic : String(row.get(this.#routeBy));

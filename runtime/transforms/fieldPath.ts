@@ -4,6 +4,7 @@
  */
 import { type Schema, Struct } from '../../schemas/data/index.ts';
 import { settingError } from './failure.ts';
+import { schemaCache } from './schemaCache.ts';
 
 export type SyntaxVersion = 'V1' | 'V2';
 
@@ -79,6 +80,13 @@ export const isPlainMap = (value: unknown): value is Record<string, unknown> =>
   !(value instanceof Map) &&
   !(value instanceof Uint8Array);
 
-/** All values of a struct; with `replaceNull`, a null in a field with a default reads as that default. */
+const hasDefaults = schemaCache(
+  (schema: Schema): boolean =>
+    schema.type === 'STRUCT' && schema.fields.some(f => (f.schema.defaultValue ?? null) !== null),
+);
+
+/** All values of a struct, not to be changed; with `replaceNull`, a null in a field with a default reads as that default. */
 export const readValues = (value: Struct, replaceNull: boolean): unknown[] =>
-  replaceNull ? value.schema.fields.map(f => value.values[f.index] ?? f.schema.defaultValue ?? null) : value.values;
+  replaceNull && hasDefaults(value.schema)
+    ? value.schema.fields.map(f => value.values[f.index] ?? f.schema.defaultValue ?? null)
+    : value.values;

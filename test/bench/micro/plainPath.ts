@@ -2,6 +2,8 @@
  * What a record costs where the fast path does not apply: `node --import tsx test/bench/micro/plainPath.ts [3|26] [step]`.
  * Nanoseconds of CPU per Debezium envelope, the best of several rounds; the steps are those a record takes.
  */
+import type { Config, ConnectRecord, Transformation } from '../../../runtime/api/index.ts';
+import { plugins } from '../../../runtime/transforms/index.ts';
 import { parseAvroSchema } from '../../../schemas/avro/avroSchema.ts';
 import { compileEncoder } from '../../../schemas/avro/compileEncoder.ts';
 import { avroSchemaText } from '../../../schemas/avro/fromConnect.ts';
@@ -9,6 +11,17 @@ import { JsonConverter } from '../../../schemas/json/jsonConverter.ts';
 import { OutputBuffer } from '../../../schemas/outputBuffer.ts';
 import { plainValue } from '../../../schemas/transcode/plainView.ts';
 import { eventsOf, rowsOf, shapes } from './events.ts';
+
+const unwrap = transform('io.debezium.transforms.ExtractNewRecordState', { 'add.fields': 'op,source.ts_ms' });
+const insert = transform('org.apache.kafka.connect.transforms.InsertField$Value', { 'topic.field': 't' });
+
+function transform(className: string, config: Config): Transformation {
+  const plugin = plugins.find(p => p.className === className);
+  if (plugin?.kind !== 'transformation') throw new Error(`no transform ${className}`);
+  const made = plugin.create();
+  made.configure(config);
+  return made;
+}
 
 const COUNT = 1000;
 const ROUNDS = 7;
@@ -35,6 +48,16 @@ for (const [name, columns] of Object.entries(shapes)) {
   const { schema, layout } = eventsOf(columns);
   const rows = rowsOf(columns, COUNT);
   const values = Array.from({ length: COUNT }, (_, i) => plainValue(schema, layout, rows, i));
+  const record: ConnectRecord = {
+    topic: 't',
+    partition: null,
+    keySchema: null,
+    key: null,
+    valueSchema: schema,
+    value: null,
+    timestamp: null,
+    headers: [],
+  };
   const out = new OutputBuffer(8 << 20);
   const settings = { schemasCacheSize: 100, decimalFormat: 'BASE64', replaceNullWithDefault: true } as const;
   const plain = new JsonConverter({ ...settings, schemasEnable: false });
@@ -77,6 +100,11 @@ for (const [name, columns] of Object.entries(shapes)) {
   const steps: Record<string, () => void> = {
     'plain value': () => {
       for (let i = 0; i < COUNT; i++) plainValue(schema, layout, rows, i);
+    },
+    'unwrap and insert': () => {
+      for (const value of values) {
+        insert.apply(unwrap.apply({ ...record, value })!);
+      }
     },
     'to JSON': encode(plain),
     'to JSON with schema': encode(withSchema),
