@@ -3,31 +3,51 @@
  * It builds no objects on the way. Whatever looks different it leaves to the general reader, which is the judge of right and wrong: this one
  * never reports an error, only that it does not serve.
  */
+import { utf8Text } from '../avro/binary.ts';
 import { Decimal, decimalScale, isDecimal, type Schema, Struct } from '../data/index.ts';
+import { longInteger } from '../transcode/parse.ts';
 
-/** Returns the value of the whole text, or `undefined` where the general reader is to be asked. */
-export type ReadDirect = (text: string) => unknown;
+/** Returns the value that bytes[start, end) is the text of, or `undefined` where the general reader is to be asked. */
+export type ReadDirect = (bytes: Buffer, start: number, end: number) => unknown;
 
 interface Cursor {
-  text: string;
+  b: Buffer;
   at: number;
+  /** Bytes from here on are none of the text's; those read by mistake are of no use, since the end is checked. */
+  end: number;
   /** Set where the text is not as expected; what was read is then of no use. */
   failed: boolean;
 }
 type Reader = (c: Cursor) => unknown;
 
+const NO_BYTES = Buffer.alloc(0);
+
 export function compileDirectReader(schema: Schema, replaceNullWithDefault: boolean): ReadDirect {
   const read = nullable(schema, replaceNullWithDefault);
-  const cursor: Cursor = { text: '', at: 0, failed: false };
-  return text => {
-    cursor.text = text;
-    cursor.at = 0;
+  const cursor: Cursor = { b: NO_BYTES, at: 0, end: 0, failed: false };
+  return (bytes, start, end) => {
+    cursor.b = bytes;
+    cursor.at = start;
+    cursor.end = end;
     cursor.failed = false;
     const value = read(cursor);
-    cursor.text = '';
-    return cursor.failed || cursor.at !== text.length ? undefined : value;
+    cursor.b = NO_BYTES;
+    return cursor.failed || cursor.at !== end ? undefined : value;
   };
 }
+
+/** Steps over a text that must be next. */
+function expect(c: Cursor, label: Uint8Array): boolean {
+  const { b, at } = c;
+  const { length } = label;
+  for (let i = 0; i < length; i++) if (b[at + i] !== label[i]) return false;
+  c.at = at + length;
+  return true;
+}
+
+const NULL = Buffer.from('null');
+const TRUE = Buffer.from('true');
+const FALSE = Buffer.from('false');
 
 function failed(c: Cursor): null {
   c.failed = true;
@@ -41,10 +61,8 @@ function nullable(schema: Schema, replace: boolean): Reader {
   const nullValue = hasDefault && (!schema.optional || replace) ? defaultValue : schema.optional ? null : undefined;
   if (nullValue === undefined) return present;
   return c => {
-    if (c.text.charCodeAt(c.at) !== 0x6e) return present(c);
-    if (!c.text.startsWith('null', c.at)) return failed(c);
-    c.at += 4;
-    return nullValue;
+    if (c.b[c.at] !== 0x6e) return present(c);
+    return expect(c, NULL) ? nullValue : failed(c);
   };
 }
 
@@ -73,10 +91,8 @@ function reader(schema: Schema, replace: boolean): Reader {
       return float;
     case 'BOOLEAN':
       return c => {
-        const value = c.text.startsWith('true', c.at);
-        if (!value && !c.text.startsWith('false', c.at)) return failed(c);
-        c.at += value ? 4 : 5;
-        return value;
+        if (expect(c, TRUE)) return true;
+        return expect(c, FALSE) ? false : failed(c);
       };
     case 'STRING':
       return string;
@@ -105,23 +121,22 @@ function reader(schema: Schema, replace: boolean): Reader {
         const entries = new Map<unknown, unknown>();
         list(c, 0x7b, 0x7d, () => {
           const key = string(c);
-          if (c.text.charCodeAt(c.at++) !== 0x3a) failed(c);
+          if (c.b[c.at++] !== 0x3a) failed(c);
           entries.set(key, value(c));
         });
         return entries;
       };
     }
     case 'STRUCT': {
-      const labels = schema.fields.map((f, i) => `${i === 0 ? '{' : ','}${JSON.stringify(f.name)}:`);
+      const labels = schema.fields.map((f, i) => Buffer.from(`${i === 0 ? '{' : ','}${JSON.stringify(f.name)}:`));
       const readers = schema.fields.map(f => nullable(f.schema, replace));
       return c => {
         const values = new Array<unknown>(labels.length);
         for (let i = 0; i < labels.length; i++) {
-          if (c.failed || !c.text.startsWith(labels[i], c.at)) return failed(c);
-          c.at += labels[i].length;
+          if (c.failed || !expect(c, labels[i])) return failed(c);
           values[i] = readers[i](c);
         }
-        return c.text.charCodeAt(c.at++) === 0x7d ? new Struct(schema, values) : failed(c);
+        return c.b[c.at++] === 0x7d ? new Struct(schema, values) : failed(c);
       };
     }
   }
@@ -130,18 +145,18 @@ function reader(schema: Schema, replace: boolean): Reader {
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 function list(c: Cursor, open: number, close: number, item: () => void): void {
-  if (c.text.charCodeAt(c.at++) !== open) {
+  if (c.b[c.at++] !== open) {
     failed(c);
     return;
   }
-  if (c.text.charCodeAt(c.at) === close) {
+  if (c.b[c.at] === close) {
     c.at++;
     return;
   }
   for (;;) {
     item();
     if (c.failed) return;
-    const code = c.text.charCodeAt(c.at++);
+    const code = c.b[c.at++];
     if (code === close) return;
     if (code !== 0x2c) {
       failed(c);
@@ -152,68 +167,80 @@ function list(c: Cursor, open: number, close: number, item: () => void): void {
 
 /** A number up to 15 digits, else a bigint; 0 with `failed` set for anything but an integer. */
 function integer(c: Cursor): number | bigint {
-  const { text } = c;
+  const { b } = c;
   const start = c.at;
   let p = start;
-  let code = text.charCodeAt(p);
+  let code = b[p];
   const negative = code === 0x2d;
-  if (negative) code = text.charCodeAt(++p);
+  if (negative) code = b[++p];
   const digits = p;
   let value = 0;
-  for (; code >= 0x30 && code <= 0x39; code = text.charCodeAt(++p)) value = value * 10 + code - 0x30;
+  for (; code >= 0x30 && code <= 0x39; code = b[++p]) value = value * 10 + code - 0x30;
   const length = p - digits;
   c.at = p;
   if (length === 0 || length > 30 || code === 0x2e || code === 0x65 || code === 0x45) {
     failed(c);
     return 0;
   }
-  if (length > 1 && text.charCodeAt(digits) === 0x30) failed(c);
-  if (length > 15) return BigInt(text.slice(start, p));
+  if (length > 1 && b[digits] === 0x30) failed(c);
+  if (length > 15)
+    return longInteger(b, start, p, pair) ? (BigInt(pair[1]) << 32n) | BigInt(pair[0] >>> 0) : tooLong(c);
   return negative ? 0 - value : value;
 }
 
-const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const pair = new Int32Array(2);
+
+function tooLong(c: Cursor): number {
+  failed(c);
+  return 0;
+}
+
+const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 function float(c: Cursor): number {
-  number.lastIndex = c.at;
-  if (!number.test(c.text)) {
-    failed(c);
-    return 0;
-  }
+  const { b } = c;
   const start = c.at;
-  c.at = number.lastIndex;
-  return Number(c.text.slice(start, c.at));
+  let p = start;
+  for (let code = b[p]; (code >= 0x30 && code <= 0x39) || code === 0x2e || code === 0x2d; code = b[++p]);
+  if (b[p] === 0x65 || b[p] === 0x45) {
+    for (let code = b[++p]; (code >= 0x30 && code <= 0x39) || code === 0x2b || code === 0x2d; code = b[++p]);
+  }
+  c.at = p;
+  const text = b.toString('latin1', start, p);
+  if (number.test(text)) return Number(text);
+  failed(c);
+  return 0;
 }
 
 function string(c: Cursor): string {
-  const { text } = c;
+  const { b, end } = c;
   const start = c.at + 1;
-  if (text.charCodeAt(c.at) !== 0x22) {
+  if (b[c.at] !== 0x22) {
     failed(c);
     return '';
   }
   let p = start;
-  for (;;) {
-    const code = text.charCodeAt(p);
-    if (code === 0x22) break;
-    if (code === 0x5c) return escaped(c);
-    if (!(code >= 0x20)) {
-      failed(c);
-      return '';
+  for (; p < end; p++) {
+    const code = b[p];
+    if (code === 0x22) {
+      c.at = p + 1;
+      return utf8Text(b, start, p);
     }
-    p++;
+    if (code === 0x5c) return escaped(c);
+    if (code < 0x20) break;
   }
-  c.at = p + 1;
-  return text.slice(start, p);
+  failed(c);
+  return '';
 }
 
 function escaped(c: Cursor): string {
+  const { b, end } = c;
   const start = c.at;
   let p = start + 1;
-  while (p < c.text.length && c.text.charCodeAt(p) !== 0x22) p += c.text.charCodeAt(p) === 0x5c ? 2 : 1;
+  while (p < end && b[p] !== 0x22) p += b[p] === 0x5c ? 2 : 1;
   c.at = p + 1;
   try {
-    return JSON.parse(c.text.slice(start, p + 1)) as string;
+    return JSON.parse(b.toString('utf8', start, p + 1)) as string;
   } catch {
     // Not a string: the general reader says what is wrong with it.
     failed(c);

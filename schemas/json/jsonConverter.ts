@@ -153,14 +153,17 @@ class PrefixDecoder implements ValueDecoder {
   }
 
   decode(bytes: Uint8Array, start: number, end: number): unknown {
-    const rest = textOf(bytes, start + this.#prefix.length, end).trimEnd();
-    if (!rest.endsWith('}'))
+    let last = end - 1;
+    while (last > start && isBlank(bytes[last])) last--;
+    if (bytes[last] !== 0x7d)
       throw new ConnectError('CONVERTER_FAILED', 'not valid JSON: the envelope does not end with "}"');
-    const payload = rest.slice(0, -1);
-    const direct = this.#direct(payload);
-    return direct === undefined ? this.#read(parseJson(payload, this.#exactFractions)) : direct;
+    const from = start + this.#prefix.length;
+    const direct = this.#direct(asBuffer(bytes), from, last);
+    return direct === undefined ? this.#read(parseJson(textOf(bytes, from, last), this.#exactFractions)) : direct;
   }
 }
+
+const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 class WholeDecoder implements ValueDecoder {
   readonly schema: Schema | null;
