@@ -3,7 +3,7 @@
  * A send that fails for a passing reason is repeated, with all after it, through a new producer: nothing is left out, order stays.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from '../../api/index.ts';
+import { ConnectError, type Logger } from '../../api/index.ts';
 import type { PendingBatch, Producer } from '../../broker/port.ts';
 import type { TaskMeter } from '../../metrics/taskMeter.ts';
 import { isRetriable } from '../errors/errorPolicy.ts';
@@ -34,6 +34,8 @@ export interface SenderOptions {
 const maxSends = 5;
 const retryDelayMs = 100;
 const maxRetryDelayMs = 5_000;
+/** A full disk seldom passes by itself: the status of the task must tell of it. Nothing acknowledged for so long = it is no matter of a moment. */
+const fullDiskPatienceMs = 5_000;
 
 export class Sender {
   readonly open: OpenBatches;
@@ -48,6 +50,7 @@ export class Sender {
   #sendError: { readonly error: unknown } | null = null;
   #failure: { readonly error: unknown } | null = null;
   #attempts = 0;
+  #acknowledgedMs = Date.now();
   #waiters: (() => void)[] = [];
   #closed = false;
 
@@ -133,6 +136,7 @@ export class Sender {
       () => {
         this.#underWay--;
         this.#attempts = 0;
+        this.#acknowledgedMs = Date.now();
         this.#acknowledged(sending);
         this.flush();
         this.#retryWhenSettled();
@@ -165,11 +169,16 @@ export class Sender {
   #retryWhenSettled(): void {
     if (this.#sendError === null || this.#underWay > 0 || this.#failure !== null) return;
     const { error } = this.#sendError;
-    if (!isRetriable(error) || this.#closed || this.#options.signal.aborted) {
+    if (!isRetriable(error) || this.#isLasting(error) || this.#closed || this.#options.signal.aborted) {
       this.fail(error);
       return;
     }
     this.#retry(error).catch(failure => this.fail(failure));
+  }
+
+  #isLasting(error: unknown): boolean {
+    const isDiskFull = error instanceof ConnectError && error.code === 'BROKER_DISK_FULL';
+    return isDiskFull && this.#attempts > 0 && Date.now() - this.#acknowledgedMs > fullDiskPatienceMs;
   }
 
   async #retry(error: unknown): Promise<void> {
