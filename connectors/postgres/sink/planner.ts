@@ -102,6 +102,11 @@ export class Planner {
     }
     let { matched, missing } = matchColumns(wanted, table);
     if (missing.length > 0) {
+      // The user may have added them since the table was read.
+      table = (await this.#readAgain(name)) ?? table;
+      ({ matched, missing } = matchColumns(wanted, table));
+    }
+    if (missing.length > 0) {
       if (!this.#settings.autoEvolve)
         throw new ConnectError(
           'SINK_COLUMN_MISSING',
@@ -134,6 +139,12 @@ export class Planner {
     return table;
   }
 
+  #readAgain(name: TableName): Promise<TargetTable | null> {
+    this.#tables.delete(tableSql(name));
+    this.#plans.clear();
+    return this.#table(name);
+  }
+
   async #createTable(name: TableName, wanted: readonly WantedColumn[]): Promise<TargetTable> {
     const columns = wanted.filter(w => w.name !== '__deleted');
     return this.#change(name, createTableSql(name, columns));
@@ -154,9 +165,7 @@ export class Planner {
           )
         : new ConnectError('SINK_DDL_FAILED', `${sql} failed: ${reasonOf(error)}`, options);
     });
-    this.#tables.delete(tableSql(name));
-    this.#plans.clear();
-    const table = await this.#table(name);
+    const table = await this.#readAgain(name);
     if (table) return table;
     throw new ConnectError('SINK_DDL_FAILED', `${tableSql(name)} is not there after ${sql}`);
   }
