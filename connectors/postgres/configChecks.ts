@@ -1,5 +1,6 @@
 /** Checks of the source's config beyond single values. Options of Debezium that would change events and are not there yet are refused. */
 import type { Config, ConfigError, ConfigValues } from '../../runtime/api/index.ts';
+import { misspeltKeys } from '../shared/misspeltKeys.ts';
 import { sourceKeys } from './configKeys.ts';
 import { parseFilter } from './source/filters.ts';
 import { parseKeyColumns } from './source/keyColumns.ts';
@@ -32,41 +33,12 @@ const REFUSED: readonly (readonly [RegExp, (value: string) => boolean])[] = [
 const IGNORED =
   /^(max\.queue\.size|errors\.max\.retries|snapshot\.max\.threads|snapshot\.isolation\.mode|streaming\.delay\.ms|signal\.(enabled\.channels|poll\.interval\.ms)|notification\.|incremental\.snapshot\.|retriable\.restart\.connector\.wait\.ms|connection\.validation\.timeout\.ms|flush\.lsn\.source|offset\.mismatch\.strategy|schema\.refresh\.mode|slot\.stream\.params|xmin\.fetch\.interval\.ms|database\.(query\.timeout\.ms|sslfactory)|guardrail\.|topic\.cache\.size|snapshot\.tables\.order\.by\.row\.count|schema\.history\.|lsn\.flush\.|openlineage\.|advanced\.metrics\.)/;
 
-/** Keys that every connector may have; the worker reads them. */
-const COMMON =
-  /^(name|connector\.class|connector\.plugin\.version|task\.|tasks\.max|(key|value|header)\.converter|transforms|predicates|config\.action\.reload|errors\.|topic\.creation\.|exactly\.once\.support|transaction\.boundary|offsets\.storage\.topic|(producer|consumer|admin)\.override\.)/;
-
 /** Read beside the keys of the definition. */
 const FURTHER = /^(snapshot\.select\.statement\.overrides\.|topic\.heartbeat\.name$)/;
 
 /** Whether a key beyond the definition is read here, refused, or told to have no effect. */
 export const readsKey = (key: string): boolean =>
   FURTHER.test(key) || IGNORED.test(key) || REFUSED.some(([name]) => name.test(key));
-
-/** Keys that nobody reads, with the known key that was probably meant. The worker warns of the others. */
-function misspelt(config: Config): readonly (readonly [key: string, meant: string])[] {
-  const known = Object.keys(sourceKeys);
-  return Object.keys(config)
-    .filter(key => !(key in sourceKeys) && !COMMON.test(key) && !readsKey(key))
-    .flatMap(key => {
-      const meant = known.find(name => isNear(name, key));
-      return meant === undefined ? [] : [[key, meant] as const];
-    });
-}
-
-/** Whether two keys differ by at most two letters: left out, put in, or another. */
-export function isNear(a: string, b: string): boolean {
-  if (Math.abs(a.length - b.length) > 2) return false;
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)));
-    }
-    row = next;
-  }
-  return row[b.length]! <= 2;
-}
 
 /** A warning that names options of Debezium that do nothing here; null = there are none. */
 export function ignoredOptions(config: Config): string | null {
@@ -85,9 +57,7 @@ export function crossChecks(config: Config, values: Partial<Values>): ConfigErro
     }
   }
   // A misspelt filter would capture everything.
-  for (const [key, meant] of misspelt(config)) {
-    errors.push(invalid(key, config[key]!, `the option is unknown; ${meant} is probably meant`));
-  }
+  errors.push(...misspeltKeys(config, Object.keys(sourceKeys), readsKey));
   const plugin = values['plugin.name'];
   if (plugin !== undefined && plugin !== 'pgoutput') {
     errors.push(

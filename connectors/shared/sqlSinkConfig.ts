@@ -6,6 +6,7 @@ import {
   type ConfigValues,
   configDef,
 } from '../../runtime/api/index.ts';
+import { misspeltKeys } from './misspeltKeys.ts';
 import { parseMapping, sourceFieldsOf, type TableNameRules } from './tableName.ts';
 
 const connection = 'Connection';
@@ -311,12 +312,17 @@ export function sqlSinkSettings(values: SqlSinkValues, config: Config): SqlSinkS
   };
 }
 
+const SPELLINGS = Object.entries(sqlSinkKeys).flatMap(([name, key]) => [
+  name,
+  ...('aliases' in key ? key.aliases : []),
+]);
+
 /** Checks across keys that need no database and no record. */
 export function checkSqlSinkConfig(config: Config): readonly ConfigError[] {
   const { values, errors } = configDef(sqlSinkKeys).parse(config);
-  if (errors.length > 0) return [];
+  const found = [...misspeltKeys(config, SPELLINGS)];
+  if (errors.length > 0) return found;
   const settings = sqlSinkSettings(values, config);
-  const found: ConfigError[] = [];
   const complain = (key: string, why: string): void => {
     found.push({ key, message: `Invalid value ${config[key] ?? ''} for configuration ${key}: ${why}` });
   };

@@ -52,6 +52,33 @@ describe('PostgreSQL sink configuration', () => {
     assert.deepEqual(await complaints({ 'connection.url': 'jdbc:oracle:x' }), ['connection.url']);
   });
 
+  it('refuses misspelt keys, its own and those of the worker, and shows no value', async () => {
+    for (const [key, meant] of [
+      ['insert.mod', 'insert.mode'],
+      ['connection.usrname', 'connection.username'],
+      ['errors.deadletterqeue.topic.name', 'errors.deadletterqueue.topic.name'],
+      ['connection.pasword', 'connection.password'],
+    ] as const) {
+      const errors = await sinkPlugin.validate!({ 'connection.url': 'postgres://h/d', [key]: 'secret' });
+      assert.deepEqual(
+        errors.map(e => [e.key, e.message]),
+        [[key, `Unknown configuration ${key}: ${meant} is probably meant`]],
+      );
+    }
+    const others = {
+      name: 'x',
+      'tasks.max': '2',
+      topics: 'a',
+      'key.converter': 'c',
+      'errors.tolerance': 'all',
+      'errors.deadletterqueue.topic.name': 'dlq',
+      'mssql.use.merge.holdlock': 'true',
+      'transforms.a.type': 'x',
+      'consumer.override.max.poll.records': '5',
+    };
+    assert.deepEqual(await complaints(others), []);
+  });
+
   it('answers to the names of the JDBC sinks and takes their spellings', async () => {
     assert.deepEqual(
       await complaints({
