@@ -3,7 +3,7 @@ import { pgSnapshotToTopic } from './cases/pgSnapshotToTopic.ts';
 import { pgStreamToTopic } from './cases/pgStreamToTopic.ts';
 import { pgToPg } from './cases/pgToPg.ts';
 import { topicToPg } from './cases/topicToPg.ts';
-import { type CaseName, type Options, parseOptions } from './options.ts';
+import { type CaseName, type Options, parseOptions, USAGE } from './options.ts';
 import { progress, Report } from './report.ts';
 import { Servers } from './servers.ts';
 
@@ -14,6 +14,10 @@ const cases: Record<CaseName, (servers: Servers, options: Options, report: Repor
   'pg-to-pg': pgToPg,
 };
 
+if (process.argv.includes('--help')) {
+  console.log(USAGE);
+  process.exit(0);
+}
 let options: Options;
 try {
   options = parseOptions(process.argv.slice(2));

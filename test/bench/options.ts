@@ -13,7 +13,7 @@ export interface Options {
   readonly runs: number;
 }
 
-const USAGE = `usage: npm run bench -- <case> [--broker kafka|embedded] [--peer] [--records N] [--columns 3|26] [--runs N]
+export const USAGE = `usage: npm run bench -- <case> [--broker kafka|embedded] [--peer] [--records N] [--columns 3|26] [--runs N]
 cases: ${CASES.join(', ')}
 --records defaults to 1,000,000, with --peer to 300,000; --runs to 3`;
 
