@@ -89,6 +89,8 @@ export const errorCodes = {
   RESOURCE_UNKNOWN: 'A REST request names a connector, task, plugin or logger that does not exist.',
   CONNECTOR_FAILED: 'A connector could not be started or could not make its task configs. The trace tells more.',
   WORKER_STARTING: 'The worker is still reading its state. Ask again in a moment.',
+  WORKER_GROUP_IN_USE:
+    'Another worker on the same Kafka has the same group.id. Give this worker another group.id, or stop the other one; the message names it.',
   CLI_USAGE: 'The command line is not understood. --help shows what is.',
   PG_UNREACHABLE:
     'The PostgreSQL server did not answer, or closed the connection. Check database.hostname, database.port, database.sslmode and that the server runs; the task retries, nothing is lost.',
@@ -144,6 +146,8 @@ export const errorCodes = {
     'A record with a null value, or a delete event, came while delete.enabled=false. Set delete.enabled=true (with pk.mode=record_key), or filter such records out.',
   SINK_VALUE_UNUSABLE:
     'The value of a record is neither a struct nor a JSON object, so that it has no fields to write. Check value.converter.',
+  SINK_VALUE_UNAVAILABLE:
+    'A new row carries the placeholder __debezium_unavailable_value (unavailable.value.placeholder) instead of a value that its source did not send: mostly a key change of a row with an unchanged large value. Set REPLICA IDENTITY FULL on the table at the source, or use a source that reads such values again; flattened records need add.fields=op. Nothing of the record is written; errors.tolerance=all sends it to a dead letter queue.',
   SINK_VALUE_UNFIT:
     'A value does not fit its column: out of range, too many digits, not of that form. Values are never cut. Change the column, or send the record to a dead letter queue with errors.tolerance=all.',
   SINK_SCHEMA_NEEDED:

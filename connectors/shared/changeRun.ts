@@ -4,9 +4,16 @@
  */
 import type { SinkBatch } from '../../runtime/api/index.ts';
 import { type Schema, Struct, type StructSchema } from '../../schemas/data/index.ts';
-import { DELETED_FIELD, envelopeSchema, isDeletedFlag, isPlainEnvelope, isPlainObject } from './changeEnvelope.ts';
+import {
+  DELETED_FIELD,
+  envelopeSchema,
+  isDeletedFlag,
+  isPlainEnvelope,
+  isPlainObject,
+  OP_FIELD,
+} from './changeEnvelope.ts';
 
-/** What a record does. `write`: a flat record, created or changed. `unusable`: neither a struct nor an object. */
+/** What a record does. `write`: a flat record, created or changed, nobody knows which. `unusable`: neither a struct nor an object. */
 export const Change = {
   create: 0,
   update: 1,
@@ -124,16 +131,17 @@ const hasField = (envelope: StructSchema, part: string, name: string): boolean =
   return schema.type === 'STRUCT' && schema.fieldIndex.has(name);
 };
 
-/** Flat records: null is a tombstone, `__deleted` a delete. */
+/** Flat records: null is a tombstone, `__deleted` a delete, `__op` = u an update. */
 function markFlat(batch: SinkBatch, row: StructSchema | null, columns: unknown[][], changes: Uint8Array): void {
   const deleted = row?.fieldIndex.get(DELETED_FIELD);
+  const op = row?.fieldIndex.get(OP_FIELD);
   const starts = batch.wire?.valueStarts;
   for (let i = 0; i < batch.count; i++) {
     const isNull = starts ? starts[i] === -1 : batch.valueSchema === null || batch.record(i).value === null;
     if (isNull) changes[i] = Change.tombstone;
     else if (row === null) changes[i] = Change.unusable;
     else if (deleted !== undefined && isDeletedFlag(columns[deleted]![i])) changes[i] = Change.delete;
-    else changes[i] = Change.write;
+    else changes[i] = op !== undefined && columns[op]![i] === 'u' ? Change.update : Change.write;
   }
 }
 
@@ -230,7 +238,8 @@ function readPlain(value: unknown): PlainRead {
     const part = (name: string): unknown => getField(value, name);
     return { change, isEnvelope: true, row: part('after'), before: part('before'), source: part('source') };
   }
-  const change = isDeletedFlag(getField(value, DELETED_FIELD)) ? Change.delete : Change.write;
+  const flat = getField(value, OP_FIELD) === 'u' ? Change.update : Change.write;
+  const change = isDeletedFlag(getField(value, DELETED_FIELD)) ? Change.delete : flat;
   return { change, isEnvelope: false, row: value, before: null, source: null };
 }
 

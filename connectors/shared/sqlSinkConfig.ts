@@ -188,7 +188,7 @@ export const sqlSinkKeys = {
     default: '__debezium_unavailable_value',
     importance: 'LOW',
     documentation:
-      'What update events carry for a column whose value the source did not send. Such a column is left as it is in the target.',
+      'What update events carry for a column whose value the source did not send. Such a column is left as it is in the target. Other records that carry it are refused: it is never written.',
     group: mapping,
     orderInGroup: 9,
   },

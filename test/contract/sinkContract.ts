@@ -263,11 +263,40 @@ function contractCases(subject: () => SinkSubject, make: MakeBatch): void {
     ]);
   });
 
-  it('takes the placeholder as a value where it is one: in inserts', async () => {
+  it('never writes the placeholder: a new row that carries it is refused, with its place', async () => {
+    await using sink = await open({}, { tolerate: true });
+    const records = [
+      written('c', item(1n)),
+      written('c', item(2n, { name: PLACEHOLDER })),
+      written('r', item(3n, { code: PLACEHOLDER })),
+      written('c', item(4n, { name: `${PLACEHOLDER.slice(0, 8)}!` })),
+    ];
+    await sink.run.deliver(await batch(records, 40));
+    assert.deepEqual(await subject().items(sink.table), [item(1n), item(4n, { name: `${PLACEHOLDER.slice(0, 8)}!` })]);
+    assert.deepEqual(
+      sink.run.errants.map(({ record, error }) => [record.originalOffset, error.code, error.place.column]),
+      [
+        [41, 'SINK_VALUE_UNAVAILABLE', 'name'],
+        [42, 'SINK_VALUE_UNAVAILABLE', 'code'],
+      ],
+    );
+    const [{ record, error }] = sink.run.errants as [(typeof sink.run.errants)[number]];
+    assert.match(error.message, /"name".*REPLICA IDENTITY FULL/);
+    const { table, ...place } = error.place;
+    assert.ok(table?.includes(sink.table));
+    assert.deepEqual(place, { topic: 'shop.public.item', partition: 0, offset: 41, column: 'name' });
+    assert.equal((record.key as Struct).get('id'), 2n);
+    assert.equal(((record.value as Struct).get('after') as Struct).get('qty'), 1);
+  });
+
+  it('takes another placeholder, if it is told', async () => {
     await using sink = await open({ 'unavailable.value.placeholder': 'unknown' });
-    await sink.run.deliver(await batch([written('c', item(1n, { name: 'unknown' }))]));
+    await sink.run.deliver(await batch([written('c', item(1n, { code: PLACEHOLDER }))]));
     await sink.run.deliver(await batch([written('u', item(1n, { name: 'unknown!', code: 'unknown' }))], 1));
-    assert.deepEqual(await subject().items(sink.table), [item(1n, { name: 'unknown!' })]);
+    assert.deepEqual(await subject().items(sink.table), [item(1n, { name: 'unknown!', code: PLACEHOLDER })]);
+    await assert.rejects(sink.run.deliver(await batch([written('c', item(2n, { name: 'unknown' }))], 2)), {
+      code: 'SINK_VALUE_UNAVAILABLE',
+    });
   });
 
   it('keeps null apart from default', async () => {

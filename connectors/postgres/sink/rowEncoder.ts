@@ -67,7 +67,8 @@ export class RowEncoder {
       case Change.create:
       case Change.update:
       case Change.write: {
-        const left = change === Change.update && run.isEnvelope ? this.#unavailableColumns(plan, inputs, i) : null;
+        const left = this.#unavailableColumns(plan, inputs, i);
+        if (left !== null && (change !== Change.update || left[0]! < plan.keyCount)) throw unavailable(plan, left);
         const start = log.out.position;
         const keyEnd = writeRow(plan.columns, plan.columns.length, plan.keyCount, inputs, i, log, left);
         const shape = left === null ? plan.write : plan.patch(left);
@@ -111,10 +112,9 @@ export class RowEncoder {
 
   #unavailableColumns(plan: RowPlan, inputs: readonly Column[], i: number): number[] | null {
     let left: number[] | null = null;
-    for (let c = plan.keyCount; c < inputs.length; c++) {
+    for (const c of plan.mayLack) {
       const value = inputs[c]![i];
-      if ((typeof value === 'string' || typeof value === 'object') && this.#unavailable.is(value))
-        (left ??= []).push(c);
+      if (value !== null && value !== undefined && this.#unavailable.is(value)) (left ??= []).push(c);
     }
     return left;
   }
@@ -183,6 +183,16 @@ const noKey = (column?: string): ConnectError =>
       ? 'the record has no key to find its row by; correct pk.mode and pk.fields, or the producer'
       : `the record has no value for key column "${column}"; correct pk.mode and pk.fields, or the producer`,
   );
+
+/** To write it would lose the value for good: nobody could tell the placeholder from a value later. */
+const unavailable = (plan: RowPlan, left: readonly number[]): ConnectError => {
+  const names = left.map(c => plan.columns[c]!.column.name);
+  return new ConnectError(
+    'SINK_VALUE_UNAVAILABLE',
+    `the record is a new row, but carries the placeholder of a value that its source did not send for ${names.map(n => `"${n}"`).join(', ')}; at the source set REPLICA IDENTITY FULL on the table, or use a source that reads such values again; if a flattening transform hides that it is an update, give it add.fields=op; if the text is a real value, set unavailable.value.placeholder to another one`,
+    { place: { column: names.join(', ') } },
+  );
+};
 
 const deletesOff = (change: Change): ConnectError =>
   new ConnectError(

@@ -1,5 +1,6 @@
 /** How the rows of one kind of record are written to one table: made once per (schemas, table), from columns to the fields that fill them. */
 import { ConnectError } from '../../../runtime/api/index.ts';
+import { DECIMAL_NAME } from '../../../schemas/data/index.ts';
 import { DELETED_FIELD } from '../../shared/changeEnvelope.ts';
 import type { ChangeRun, RunField } from '../../shared/changeRun.ts';
 import { matchColumn } from '../../shared/columnMatch.ts';
@@ -28,6 +29,8 @@ export interface RowPlan {
   readonly table: TargetTable;
   readonly columns: readonly PlannedColumn[];
   readonly keyCount: number;
+  /** Indexes of the columns whose values can be the placeholder of one that the source did not send. */
+  readonly mayLack: readonly number[];
   readonly write: RowShape;
   /** null = rows cannot be deleted by this key. */
   readonly delete: RowShape | null;
@@ -146,6 +149,7 @@ export function makePlan(
     table,
     columns,
     keyCount: key.length,
+    mayLack: columns.flatMap(({ input }, at) => (input.from === 'row' && mayLack(input.field) ? [at] : [])),
     write,
     delete: key.length === 0 ? null : shapes.add('delete', table, key.length, key),
     truncate: shapes.add('truncate', table, 0, []),
@@ -165,6 +169,10 @@ export function makePlan(
     },
   };
 }
+
+const LACKING = new Set(['STRING', 'BYTES', 'ARRAY', 'MAP']);
+const mayLack = ({ schema }: RunField): boolean =>
+  schema === null || (LACKING.has(schema.type) && schema.name !== DECIMAL_NAME);
 
 /** Rows that are inserted need every column that may not be null. Throws where the records can never have it. */
 export function checkRequired(plan: RowPlan, topic: string): void {

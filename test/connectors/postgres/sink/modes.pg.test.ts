@@ -1,7 +1,17 @@
 /** What the configuration can ask for beside the contract of all sinks: modes, keys, forms of records, names of tables. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { INT64, OPTIONAL_STRING, primitive, STRING, Struct, struct } from '../../../../schemas/data/index.ts';
+import {
+  array,
+  INT32,
+  INT64,
+  OPTIONAL_STRING,
+  primitive,
+  type Schema,
+  STRING,
+  Struct,
+  struct,
+} from '../../../../schemas/data/index.ts';
 import { avroSinkBatch, plainSinkBatch, type TestRecord } from '../../../contract/sinkBatches.ts';
 import { flat, flatBatch, jsonBatch, keySchema, type OrdersTarget, openOrders, topic, upsert } from './flatRecords.ts';
 
@@ -163,6 +173,44 @@ describe('modes', () => {
     const records = [record(1n, 'c'), record(2n, 'c'), record(1n, 'd')];
     await run.deliver(await avroSinkBatch({ topic, keySchema, valueSchema: schema }, records));
     assert.deepEqual(await orders.rows(table, 'id::int as id, __op'), [{ id: 2, __op: 'c' }]);
+  });
+
+  it('the placeholder in flattened events: updates leave the column, others are refused, whatever the type', async () => {
+    const placeholder = '__debezium_unavailable_value';
+    const bytes = Buffer.from(placeholder);
+    const forms: [string, Schema, unknown, unknown][] = [
+      ['jsonb', primitive('STRING', { name: 'io.debezium.data.Json' }), '{}', placeholder],
+      ['bytea', primitive('BYTES'), Buffer.from('ab'), bytes],
+      ['text[]', array(STRING), ['a', 'b'], [placeholder]],
+      ['int[]', array(INT32), [1], [...bytes]],
+      ['uuid[]', array(STRING), [], ['b68a35a7-17ad-35b3-af2a-ae46edb4545a']],
+      ['text', STRING, 'x', bytes.toString('base64')],
+    ];
+    for (const [type, schema, known, lacking] of forms) {
+      const table = await orders.create(`id bigint primary key, big ${type}, __op text`);
+      const value = struct(
+        [
+          ['id', INT64],
+          ['big', schema],
+          ['__op', STRING],
+        ],
+        { name: 'toast.Value' },
+      );
+      const record = (id: bigint, big: unknown, op: string): TestRecord => ({
+        key: new Struct(keySchema, [id]),
+        value: new Struct(value, [id, big, op]),
+      });
+      await using run = await orders.start(upsert(table), { tolerate: true });
+      const records = [record(1n, known, 'c'), record(1n, lacking, 'u'), record(2n, lacking, 'c')];
+      await run.deliver(plainSinkBatch({ topic, keySchema, valueSchema: value }, records));
+      const rows = await orders.rows(table, 'id::int as id, big is not null as kept, __op');
+      assert.deepEqual(rows, [{ id: 1, kept: true, __op: 'u' }], type);
+      assert.deepEqual(
+        run.errants.map(e => [e.record.originalOffset, e.error.code]),
+        [[2, 'SINK_VALUE_UNAVAILABLE']],
+        type,
+      );
+    }
   });
 
   it('replace.null.with.default fills nulls of flat records only', async () => {
