@@ -191,7 +191,7 @@ export class Applier implements FlushTarget {
       'SINK_RECORD_REJECTED',
       `the target refused the record: ${reasonOf(error)}; correct the record or the table, or send such records to a dead letter queue with errors.tolerance=all`,
       {
-        cause: error,
+        // No cause: its reason is in the message, and the rest of it holds values of the row.
         place: {
           topic: batch.topic,
           partition: batch.partition,

@@ -145,3 +145,12 @@ export async function readTable(client: Client, name: TableName): Promise<Target
     },
   };
 }
+
+/** The schema of that name, else the first that differs by case only; null = there is none. */
+export async function readSchemaName(client: Client, name: string): Promise<string | null> {
+  const { rows } = await client.query<{ nspname: string }>(
+    'select nspname from pg_namespace where lower(nspname) = lower($1) order by nspname = $1 desc, oid limit 1',
+    [name],
+  );
+  return rows[0]?.nspname ?? null;
+}

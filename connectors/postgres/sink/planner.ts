@@ -4,11 +4,12 @@
  */
 import { ConnectError, type Logger } from '../../../runtime/api/index.ts';
 import type { Schema } from '../../../schemas/data/index.ts';
+import { DELETED_FIELD } from '../../shared/changeEnvelope.ts';
 import type { ChangeRun } from '../../shared/changeRun.ts';
 import type { Retry } from '../../shared/retryTransient.ts';
 import type { SqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
 import type { TableName } from '../../shared/tableName.ts';
-import { readTable, type TargetTable } from './catalog.ts';
+import { readSchemaName, readTable, type TargetTable } from './catalog.ts';
 import { isState, reasonOf } from './pgFailure.ts';
 import {
   checkRequired,
@@ -21,7 +22,7 @@ import {
 } from './rowPlan.ts';
 import type { ShapeList } from './rowShape.ts';
 import type { Session } from './session.ts';
-import { addColumnsSql, createTableSql, tableSql, widenColumnsSql } from './tableDdl.ts';
+import { addColumnsSql, createSchemaSql, createTableSql, tableSql, widenColumnsSql } from './tableDdl.ts';
 
 /** Duplicate table, column, object, and unique violations of the catalog: another task did the same at the same time. */
 const RACED = ['42P07', '42701', '42710', '23505', 'XX000'];
@@ -146,12 +147,31 @@ export class Planner {
   }
 
   async #createTable(name: TableName, wanted: readonly WantedColumn[]): Promise<TargetTable> {
-    const columns = wanted.filter(w => w.name !== '__deleted');
-    return this.#change(name, createTableSql(name, columns));
+    const columns = wanted.filter(w => w.name !== DELETED_FIELD);
+    const sql = createTableSql(await this.#createSchema(name), columns);
+    return this.#change(name, sql);
   }
 
-  /** Runs DDL and reads the table anew. Another task may have been faster: what counts is what the table is afterwards. */
+  /** Makes the schema of a table to come where there is none. It is the exact one, or the only one that differs by case. */
+  async #createSchema(name: TableName): Promise<TableName> {
+    const { schema } = name;
+    if (schema === null) return name;
+    const found = await this.#retry(() => this.#session.use(client => readSchemaName(client, schema)));
+    if (found !== null) return { ...name, schema: found };
+    await this.#runDdl(name, createSchemaSql(schema));
+    return name;
+  }
+
+  /** Runs DDL and reads the table anew. */
   async #change(name: TableName, sql: string): Promise<TargetTable> {
+    await this.#runDdl(name, sql);
+    const table = await this.#readAgain(name);
+    if (table) return table;
+    throw new ConnectError('SINK_DDL_FAILED', `${tableSql(name)} is not there after ${sql}`);
+  }
+
+  /** Another task may have been faster: what counts is what the table is afterwards. */
+  async #runDdl(name: TableName, sql: string): Promise<void> {
     await this.#drain();
     this.#logger.info({ statement: sql }, 'changing the target as auto.create or auto.evolve ask');
     await this.#retry(() => this.#session.use(client => client.query(sql))).catch(error => {
@@ -165,8 +185,5 @@ export class Planner {
           )
         : new ConnectError('SINK_DDL_FAILED', `${sql} failed: ${reasonOf(error)}`, options);
     });
-    const table = await this.#readAgain(name);
-    if (table) return table;
-    throw new ConnectError('SINK_DDL_FAILED', `${tableSql(name)} is not there after ${sql}`);
   }
 }

@@ -155,7 +155,8 @@ function writeValue(column: PlannedColumn, value: unknown, log: RowLog): void {
     throw new ConnectError(
       'SINK_VALUE_UNFIT',
       `the value of field "${column.input.field.name}" does not fit column "${column.column.name}" of type ${column.column.displayType}: ${error instanceof RangeError ? error.message : 'it is of another kind'}; change the column, or send such records to a dead letter queue with errors.tolerance=all`,
-      { cause: error, place: { column: column.column.name } },
+      // The text of a RangeError is in the message; it has no more to tell.
+      { ...(error instanceof RangeError ? {} : { cause: error }), place: { column: column.column.name } },
     );
   }
 }

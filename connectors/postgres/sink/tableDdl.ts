@@ -153,6 +153,8 @@ const typeOf = (wanted: WantedColumn): string =>
 export const tableSql = (name: TableName): string =>
   name.schema === null ? quoteIdentifier(name.table) : `${quoteIdentifier(name.schema)}.${quoteIdentifier(name.table)}`;
 
+export const createSchemaSql = (schema: string): string => `create schema if not exists ${quoteIdentifier(schema)}`;
+
 export function createTableSql(name: TableName, wanted: readonly WantedColumn[]): string {
   // Only the key: a column that may not be null today may be null after a change at the source.
   const columns = wanted.map(w => `${quoteIdentifier(w.name)} ${typeOf(w)}${w.isKey ? ' not null' : ''}`);

@@ -152,6 +152,8 @@ describe('modes', () => {
       run.errants.map(e => [e.record.originalOffset, e.error.code]),
       [[2, 'SINK_VALUE_UNFIT']],
     );
+    // Reports show the causes behind the message: one that says the same would be said twice.
+    assert.equal(run.errants[0]!.error.cause, undefined);
   });
 
   it('flattened events: __deleted deletes, other added fields are columns only where the table has them', async () => {

@@ -87,6 +87,37 @@ describe('tables', () => {
     await assert.rejects(run.deliver(await batchOf(2)), { code: 'SINK_COLUMN_REQUIRED', message: /"must"/ });
   });
 
+  it('auto.create makes a missing schema too, in two tasks at once, and says what right is missing', async () => {
+    const schema = orders.pg.uniqueName();
+    const config = (name: string) => ({ ...upsert(`prefix.${name}.orders`), 'auto.create': 'true' });
+    await using a = await orders.start(config(schema));
+    await using b = await orders.start(config(schema));
+    await Promise.all([a.deliver(await flatBatch([flat(1n, 'x')])), b.deliver(await flatBatch([flat(2n, 'y')]))]);
+    assert.equal((await orders.rows(`${schema}.orders`, '*')).length, 2);
+    // One that differs by case is the one that is meant, as for tables.
+    await using upper = await orders.start({
+      ...config(schema.toUpperCase()),
+      'table.name.format': `${schema.toUpperCase()}.more`,
+    });
+    await upper.deliver(await flatBatch([flat(1n, 'x')]));
+    assert.equal((await orders.rows(`${schema}.more`, '*')).length, 1);
+    const role = `${schema}_${process.pid}`;
+    await orders.pg.client.query(`create role ${role} login password 'x'`);
+    try {
+      await using c = await orders.start({
+        ...config('elsewhere'),
+        'connection.user': role,
+        'connection.password': 'x',
+      });
+      await assert.rejects(c.deliver(await flatBatch([flat(1n, 'x')])), {
+        code: 'SINK_PRIVILEGE',
+        message: /create schema if not exists "elsewhere": permission denied for database/,
+      });
+    } finally {
+      await orders.pg.client.query(`drop owned by ${role}; drop role ${role}`);
+    }
+  });
+
   it('two tasks that create and widen the same table at the same time both go on', async () => {
     for (let round = 0; round < 5; round++) {
       const table = orders.pg.uniqueName();
