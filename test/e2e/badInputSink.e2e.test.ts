@@ -170,15 +170,20 @@ test('a value that does not fit stops the sink with table, column and offset', a
 test('a wrong password and missing rights stop the sink until they are right', async () => {
   await bench.startSource('guarded');
   await bench.target("CREATE ROLE writer LOGIN PASSWORD 'first'");
-  const url = bench.postgres.url('target').replace('postgres:postgres@', 'writer:second@');
-  const sink = await bench.startSink('guarded', { 'connection.url': url });
-  assert.match(await bench.failure(sink), /^\[SINK_LOGIN_FAILED\] .*"writer"/);
-  await bench.target("ALTER ROLE writer PASSWORD 'second'");
-  await bench.restart(sink);
+  const login = (password: string) => ({
+    'connection.url': bench.postgres.url('target').replace('postgres:postgres@', `writer:${password}@`),
+  });
+  const refusal = await bench.refused('guarded-sink', bench.sinkConfig('guarded', login('second')));
+  assert.match(refusal.message, /\[SINK_LOGIN_FAILED\] .*"writer"/);
+  const sink = await bench.startSink('guarded', login('first'));
   assert.match(
     await bench.failure(sink),
     /^\[SINK_PRIVILEGE\] .*create table .*guarded.*permission denied for schema public/,
   );
+  await bench.target("ALTER ROLE writer PASSWORD 'second'");
+  await bench.restart(sink);
+  assert.match(await bench.failure(sink), /^\[SINK_LOGIN_FAILED\] .*"writer"/);
+  await bench.target("ALTER ROLE writer PASSWORD 'first'");
   await bench.target('CREATE TABLE guarded (id int PRIMARY KEY, v text); GRANT SELECT ON guarded TO writer');
   await bench.restart(sink);
   assert.match(await bench.failure(sink), /^\[SINK_PRIVILEGE\] .*GRANT INSERT, UPDATE, DELETE ON .*guarded/);

@@ -1,7 +1,7 @@
 /** Configuration of the PostgreSQL sink: the keys of all SQL sinks, and where its target is. */
 import { type Config, type ConfigError, ConnectError, configDef } from '../../../runtime/api/index.ts';
-import { checkSqlSinkConfig, sqlSinkKeys } from '../../shared/sqlSinkConfig.ts';
-import { connectionOptions } from './connection.ts';
+import { checkSqlSinkConfig, type SqlSinkValues, sqlSinkKeys } from '../../shared/sqlSinkConfig.ts';
+import { type ConnectionKeys, connectionOptions } from './connection.ts';
 
 export const sinkConfigDef = configDef(sqlSinkKeys);
 
@@ -13,8 +13,15 @@ export function checkSinkConfig(config: Config): readonly ConfigError[] {
   try {
     connectionOptions({ url: values['connection.url'], user: null, password: null });
   } catch (error) {
-    if (!(error instanceof ConnectError)) throw error;
-    found.push({ key: 'connection.url', message: error.message });
+    // A certificate file that cannot be read says so itself.
+    const message = error instanceof ConnectError ? error.message : `connection.url: ${(error as Error).message}`;
+    found.push({ key: 'connection.url', message });
   }
   return found;
 }
+
+export const connectionKeys = (values: SqlSinkValues): ConnectionKeys => ({
+  url: values['connection.url'],
+  user: values['connection.user'],
+  password: values['connection.password']?.reveal() ?? null,
+});

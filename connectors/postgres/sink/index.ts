@@ -1,6 +1,8 @@
 /** The PostgreSQL sink as a plug-in: under its own class name, and those of the JDBC sinks whose configuration it takes. */
-import type { Config, SinkConnector, SinkPlugin } from '../../../runtime/api/index.ts';
-import { checkSinkConfig, sinkConfigDef } from './config.ts';
+import type { Config, ConfigError, SinkConnector, SinkPlugin } from '../../../runtime/api/index.ts';
+import { checkTarget } from './checkTarget.ts';
+import { checkSinkConfig, connectionKeys, sinkConfigDef } from './config.ts';
+import { connectionOptions } from './connection.ts';
 import { PostgresSinkTask } from './sinkTask.ts';
 
 class PostgresSinkConnector implements SinkConnector {
@@ -17,6 +19,15 @@ class PostgresSinkConnector implements SinkConnector {
   stop(): void {}
 }
 
+/** Connects only where nothing else is wrong. Errors of single values are the worker's to tell. */
+async function validate(config: Config): Promise<readonly ConfigError[]> {
+  const { values, errors } = sinkConfigDef.parse(config);
+  const keys = new Set(errors.map(e => e.key));
+  const found = checkSinkConfig(config).filter(e => !keys.has(e.key));
+  if (found.length > 0 || errors.length > 0) return found;
+  return checkTarget(connectionOptions(connectionKeys(values)));
+}
+
 export const sinkPlugin: SinkPlugin = {
   kind: 'sink',
   className: 'millrace.PostgresSink',
@@ -27,11 +38,7 @@ export const sinkPlugin: SinkPlugin = {
   ],
   version: '0.1.0',
   configDef: sinkConfigDef,
-  validate: config => {
-    const { errors } = sinkConfigDef.parse(config);
-    const keys = new Set(errors.map(e => e.key));
-    return checkSinkConfig(config).filter(e => !keys.has(e.key));
-  },
+  validate,
   createConnector: () => new PostgresSinkConnector(),
   createTask: () => new PostgresSinkTask(),
 };

@@ -51,7 +51,9 @@ function isConnectionError(error: unknown): boolean {
 
 /** The database's reason without the values in it. */
 export const reasonOf = (error: unknown): string => {
-  const message = error instanceof Error ? error.message : String(error);
+  // Where a name has several addresses, the error of all of them has a code and no text.
+  const message =
+    error instanceof Error ? error.message || String((error as NodeJS.ErrnoException).code) : String(error);
   const text = message.replace(/: "[\s\S]*"$/, '').replace(/(value) "[\s\S]*?" (is out of range)/, '$1 $2');
   const column = error instanceof DatabaseError ? (error.column ?? error.constraint) : undefined;
   const state = sqlState(error);

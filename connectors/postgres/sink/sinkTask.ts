@@ -14,7 +14,7 @@ import { retryTransient } from '../../shared/retryTransient.ts';
 import { type SqlSinkSettings, sqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
 import { sourceFieldsOf, type TableName, tableNameOf } from '../../shared/tableName.ts';
 import { Applier } from './applier.ts';
-import { checkSinkConfig, sinkConfigDef } from './config.ts';
+import { checkSinkConfig, connectionKeys, sinkConfigDef } from './config.ts';
 import { connectionOptions } from './connection.ts';
 import { asSinkError, classifyPgFailure } from './pgFailure.ts';
 import { Planner } from './planner.ts';
@@ -44,14 +44,7 @@ export class PostgresSinkTask implements SinkTask {
       sourceFields: sourceFieldsOf(settings.tableName.format),
     };
     const { logger, metrics, signal } = context;
-    const session = new Session(
-      connectionOptions({
-        url: values['connection.url'],
-        user: values['connection.user'],
-        password: values['connection.password']?.reveal() ?? null,
-      }),
-      logger,
-    );
+    const session = new Session(connectionOptions(connectionKeys(values)), logger);
     this.#session = session;
     const retry = retryTransient({
       classify: classifyPgFailure,

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { describe, it } from 'node:test';
+import { checkSinkConfig } from '../../../../connectors/postgres/sink/config.ts';
 import { connectionOptions } from '../../../../connectors/postgres/sink/connection.ts';
 import { sinkPlugin } from '../../../../connectors/postgres/sink/index.ts';
 
@@ -15,8 +18,8 @@ const options = (url: string, user: string | null = null, password: string | nul
   } = connectionOptions({ url, user, password });
   return { host, port, database, user: name, password: secret, ssl, ...(more === undefined ? {} : { options: more }) };
 };
-const complaints = async (config: Record<string, string>): Promise<readonly string[]> =>
-  (await sinkPlugin.validate!({ 'connection.url': 'postgres://h/d', ...config })).map(e => e.key);
+const complaints = (config: Record<string, string>): readonly string[] =>
+  checkSinkConfig({ 'connection.url': 'postgres://h/d', ...config }).map(e => e.key);
 
 describe('PostgreSQL sink configuration', () => {
   it('takes JDBC URLs and URIs', () => {
@@ -43,23 +46,26 @@ describe('PostgreSQL sink configuration', () => {
       );
   });
 
-  it('checks keys against each other', async () => {
-    assert.deepEqual(await complaints({}), []);
-    assert.deepEqual(await complaints({ 'insert.mode': 'upsert' }), ['pk.mode']);
-    assert.deepEqual(await complaints({ 'delete.enabled': 'true' }), ['delete.enabled']);
-    assert.deepEqual(await complaints({ 'pk.mode': 'kafka', 'pk.fields': 'a,b' }), ['pk.fields']);
-    assert.deepEqual(await complaints({ 'table.name.format': '${topic}_${nope}' }), ['table.name.format']);
-    assert.deepEqual(await complaints({ 'connection.url': 'jdbc:oracle:x' }), ['connection.url']);
+  it('checks keys against each other', () => {
+    assert.deepEqual(complaints({}), []);
+    assert.deepEqual(complaints({ 'insert.mode': 'upsert' }), ['pk.mode']);
+    assert.deepEqual(complaints({ 'delete.enabled': 'true' }), ['delete.enabled']);
+    assert.deepEqual(complaints({ 'pk.mode': 'kafka', 'pk.fields': 'a,b' }), ['pk.fields']);
+    assert.deepEqual(complaints({ 'table.name.format': '${topic}_${nope}' }), ['table.name.format']);
+    assert.deepEqual(complaints({ 'connection.url': 'jdbc:oracle:x' }), ['connection.url']);
+    assert.deepEqual(complaints({ 'connection.url': 'postgres://h/d?sslmode=verify-ca&sslrootcert=/no/such' }), [
+      'connection.url',
+    ]);
   });
 
-  it('refuses misspelt keys, its own and those of the worker, and shows no value', async () => {
+  it('refuses misspelt keys, its own and those of the worker, and shows no value', () => {
     for (const [key, meant] of [
       ['insert.mod', 'insert.mode'],
       ['connection.usrname', 'connection.username'],
       ['errors.deadletterqeue.topic.name', 'errors.deadletterqueue.topic.name'],
       ['connection.pasword', 'connection.password'],
     ] as const) {
-      const errors = await sinkPlugin.validate!({ 'connection.url': 'postgres://h/d', [key]: 'secret' });
+      const errors = checkSinkConfig({ 'connection.url': 'postgres://h/d', [key]: 'secret' });
       assert.deepEqual(
         errors.map(e => [e.key, e.message]),
         [[key, `Unknown configuration ${key}: ${meant} is probably meant`]],
@@ -76,12 +82,37 @@ describe('PostgreSQL sink configuration', () => {
       'transforms.a.type': 'x',
       'consumer.override.max.poll.records': '5',
     };
-    assert.deepEqual(await complaints(others), []);
+    assert.deepEqual(complaints(others), []);
   });
 
-  it('answers to the names of the JDBC sinks and takes their spellings', async () => {
+  it('looks for the target only where nothing else is wrong', async () => {
+    const nobody = { 'connection.url': 'postgres://127.0.0.1:1/d' };
     assert.deepEqual(
-      await complaints({
+      (await sinkPlugin.validate!({ ...nobody, 'insert.mode': 'upsert' })).map(e => e.key),
+      ['pk.mode'],
+    );
+    assert.deepEqual(await sinkPlugin.validate!({ ...nobody, 'batch.size': 'x' }), []);
+    const [error, ...others] = await sinkPlugin.validate!(nobody);
+    assert.equal(error?.key, 'connection.url');
+    assert.match(
+      error.message,
+      /^\[SINK_UNAVAILABLE\] PostgreSQL at 127\.0\.0\.1:1: .*ECONNREFUSED.*check connection\.url/,
+    );
+    assert.deepEqual(others, []);
+  });
+
+  it('does not wait long for a server that says nothing', async () => {
+    const mute = createServer(socket => socket.on('error', () => {}));
+    await once(mute.listen(0, '127.0.0.1'), 'listening');
+    const { port } = mute.address() as AddressInfo;
+    const [error] = await sinkPlugin.validate!({ 'connection.url': `postgres://127.0.0.1:${port}/d?connectTimeout=1` });
+    mute.close();
+    assert.match(error!.message, /^\[SINK_UNAVAILABLE\] .*timeout expired/);
+  });
+
+  it('answers to the names of the JDBC sinks and takes their spellings', () => {
+    assert.deepEqual(
+      complaints({
         'insert.mode': 'UPSERT',
         'primary.key.mode': 'record_key',
         'connection.username': 'u',

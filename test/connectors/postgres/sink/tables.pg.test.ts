@@ -1,6 +1,7 @@
 /** Tables that the sink makes and changes, and what it says about those that do not fit. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { sinkPlugin } from '../../../../connectors/postgres/sink/index.ts';
 import type { Config } from '../../../../runtime/api/index.ts';
 import {
   array,
@@ -115,6 +116,28 @@ describe('tables', () => {
       });
     } finally {
       await orders.pg.client.query(`drop owned by ${role}; drop role ${role}`);
+    }
+  });
+
+  it('validation says what is wrong with login or database', async () => {
+    const validate = (change: Config) => sinkPlugin.validate!({ ...orders.pg.connection, ...change });
+    assert.deepEqual(await validate({}), []);
+    const wrong: [Config, string, RegExp][] = [
+      [
+        { 'connection.password': 'secret' },
+        'connection.user',
+        /^\[SINK_LOGIN_FAILED\] .*password authentication failed/,
+      ],
+      [{ 'connection.url': `${orders.pg.url}_not` }, 'connection.url', /^\[SINK_LOGIN_FAILED\] .*_not" does not exist/],
+    ];
+    for (const [change, key, message] of wrong) {
+      const errors = await validate(change);
+      assert.deepEqual(
+        errors.map(e => e.key),
+        [key],
+      );
+      assert.match(errors[0]!.message, message);
+      assert.doesNotMatch(errors[0]!.message, /secret/);
     }
   });
 
