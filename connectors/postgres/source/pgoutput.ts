@@ -13,6 +13,7 @@ import { OPERATION, processingTime } from './envelope.ts';
 import { EventBatches } from './eventBatches.ts';
 import { LogicalMessages } from './logicalMessages.ts';
 import { formatLsn } from './lsn.ts';
+import { type IncompleteRow, identityColumns, isIncomplete } from './missingValues.ts';
 import type { StreamPosition } from './position.ts';
 import { serverError } from './rawStream.ts';
 import { type Relation, readRelation } from './relation.ts';
@@ -29,7 +30,9 @@ const ERROR = 0x45;
 const XLOG_DATA = 0x77;
 const NOTICE = 0x4e;
 const NEW_ROW = 0x4e;
-const OLD_ROW = 0x4f;
+const KEY_ROW = 0x4b;
+/** Values that are read from tables are large, and held in memory together. */
+const MOST_INCOMPLETE = 100;
 
 /** What the walk stopped for. */
 export type Stop = 'end' | 'full' | 'relation';
@@ -60,6 +63,7 @@ export class PgOutputDecoder {
   walEnd = 0n;
   isReplyRequested = false;
   private eventCount = 0;
+  private incomplete: (IncompleteRow & { readonly batch: StreamBatch; readonly index: number })[] = [];
 
   constructor(settings: SourceSettings, common: BatchCommon, position: StreamPosition) {
     this.settings = settings;
@@ -107,7 +111,8 @@ export class PgOutputDecoder {
             this.keepalive(view, p + 6);
             break;
           }
-          if (this.eventCount >= maxEvents) return { next: p, stop: 'full' };
+          if (this.eventCount >= maxEvents || this.incomplete.length >= MOST_INCOMPLETE)
+            return { next: p, stop: 'full' };
           this.message(bytes, view, p + 30, next, view.getInt32(p + 6), view.getInt32(p + 10));
           if (this.relation !== null) return { next, stop: 'relation' };
           break;
@@ -127,6 +132,19 @@ export class PgOutputDecoder {
       p = next;
     }
     return { next: p, stop: 'end' };
+  }
+
+  /** Rows that lack values; `setRows` has to be given them complete before the batches are taken. */
+  get incompleteRows(): readonly IncompleteRow[] {
+    return this.incomplete;
+  }
+
+  setRows(tuples: readonly Buffer[], bytes: Buffer): void {
+    for (const [i, { batch, index }] of this.incomplete.entries()) {
+      const tuple = tuples[i]!;
+      batch.setRow(index, this.batches.addTuple(tuple, bytes.length), tuple.length);
+    }
+    this.incomplete = [];
   }
 
   /** The batches of what was walked through; `bytes` must be what `walk` was given. */
@@ -238,21 +256,30 @@ export class PgOutputDecoder {
     if (bytes[mark] !== NEW_ROW) throw malformed('U');
     let after = mark + 1;
     const isKeyChange = version.keyIndexes.length > 0 && columnsDiffer(bytes, view, before, after, version.keyIndexes);
-    if (kind === OLD_ROW && hasUnchanged(bytes, view, after)) {
-      after = this.batches.addTuple(fillUnchanged(bytes, view, before, after), bytes.length);
+    if (hasUnchanged(bytes, view, after)) {
+      const tuple = fillUnchanged(bytes, view, before, after);
+      if (isKeyChange && kind === KEY_ROW && isIncomplete(version, tuple)) {
+        const identity = identityColumns(bytes.subarray(before, mark));
+        const batch = this.batches.forKeyChange(oid);
+        const index = this.keyChange(batch, before, -1, end - p);
+        this.incomplete.push({ version, tuple, identity, txId: this.txId, batch, index });
+        return;
+      }
+      after = this.batches.addTuple(tuple, bytes.length);
     }
     if (isKeyChange) this.keyChange(this.batches.forKeyChange(oid), before, after, end - p);
     else this.record(this.batches.of(oid)!, OPERATION.u, before, after, after, end - p);
   }
 
   /** A row under another key: the old key's end and the new one's beginning. */
-  private keyChange(batch: StreamBatch, before: number, after: number, byteLength: number): void {
+  private keyChange(batch: StreamBatch, before: number, after: number, byteLength: number): number {
     const removed = this.record(batch, OPERATION.d, before, -1, before, byteLength);
     const tombstone = this.settings.tombstones ? this.tombstone(batch, before) : -1;
     const created = this.record(batch, OPERATION.c, -1, after, after, 0);
     batch.setOtherKey(removed, '__debezium.newkey', created);
     if (tombstone >= 0) batch.setOtherKey(tombstone, '__debezium.newkey', created);
     batch.setOtherKey(created, '__debezium.oldkey', removed);
+    return created;
   }
 
   private delete(view: DataView, p: number, end: number): void {

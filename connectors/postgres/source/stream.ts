@@ -8,6 +8,7 @@ import { ConnectError, type Logger, type SourceBatch } from '../../../runtime/ap
 import type { SourceSettings } from '../config.ts';
 import { connect, isConnectionLoss, sourceError, sqlState } from './connection.ts';
 import { formatLsn } from './lsn.ts';
+import { readMissing } from './missingValues.ts';
 import { PgOutputDecoder } from './pgoutput.ts';
 import type { StreamPosition } from './position.ts';
 import { NO_LINGER } from './rawStream.ts';
@@ -84,12 +85,14 @@ export class ChangeStream {
       this.bytes = more;
       this.at = 0;
     }
+    const start = this.decoder.position;
     try {
       await this.walk();
-      this.attempts = 0;
     } catch (error) {
       this.failure = { error };
     }
+    await this.completeRows(start);
+    if (this.failure === null) this.attempts = 0;
     session.written = this.decoder.walEnd;
     if (this.decoder.isReplyRequested) {
       this.decoder.isReplyRequested = false;
@@ -108,6 +111,21 @@ export class ChangeStream {
       this.catalog ??= await connect(this.options.settings, 'catalog');
       const form = this.isBinary ? 'binary' : 'text';
       this.decoder.setVersion(relation.oid, await this.options.versions.resolve(this.catalog, relation, form));
+    }
+  }
+
+  /** Where values cannot be read, nothing of what was walked is handed out: the stream begins again at `start`. */
+  private async completeRows(start: StreamPosition): Promise<void> {
+    const rows = this.decoder.incompleteRows;
+    if (rows.length === 0) return;
+    const { settings, logger, signal } = this.options;
+    try {
+      this.catalog ??= await connect(settings, 'catalog');
+      this.decoder.setRows(await readMissing(this.catalog, rows, logger, signal), this.bytes);
+    } catch (error) {
+      this.failure = null;
+      this.decoder = this.newDecoder(start);
+      throw error;
     }
   }
 

@@ -124,6 +124,13 @@ export class StreamBatch {
     this.otherKeys.push({ index, header, other });
   }
 
+  /** The row of a record that had none yet, which is its key as well. */
+  setRow(index: number, position: number, byteLength: number): void {
+    this.after[index] = position;
+    this.key[index] = position;
+    this.byteLength += byteLength;
+  }
+
   private grow(): void {
     const capacity = (this.capacity *= 2);
     const wider = <T extends Int32Array | Uint8Array>(from: T, to: T): T => {
@@ -172,7 +179,7 @@ export class StreamBatch {
       wire: {
         rows,
         keyLayout,
-        valueLayout: version.valueLayout,
+        valueLayout: this.hasKeyChanges ? version.keyChangeLayout : version.valueLayout,
         ...(this.hasTombstones && { tombstones: this.tombstones }),
       },
     });

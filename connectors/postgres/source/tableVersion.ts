@@ -26,6 +26,8 @@ export interface RowColumn {
 export type RowForm = 'copy' | 'binary' | 'text';
 
 export interface TableVersion {
+  readonly oid: number;
+  readonly form: RowForm;
   readonly schema: string;
   readonly table: string;
   /** schema.table */
@@ -35,15 +37,19 @@ export interface TableVersion {
   readonly envelope: StructSchema;
   readonly keyLayout: Layout | null;
   readonly valueLayout: Layout;
+  /** For rows under a new key, whose missing values may be gone: null in a NOT NULL column is written as in `before`. */
+  readonly keyChangeLayout: Layout;
   /** Number of columns of a row, and which of them make the key. */
   readonly columnCount: number;
   readonly keyIndexes: readonly number[];
   /** Columns asked for, in row order, and whether each has to be cast to text: what a snapshot selects. */
+  readonly rowColumns: readonly { readonly name: string; readonly typeOid: number; readonly isPublished: boolean }[];
   readonly select: readonly { readonly name: string; readonly isText: boolean }[];
 }
 
 interface ResolvedColumn {
   readonly name: string;
+  readonly typeOid: number;
   readonly field: string;
   readonly type: ColumnType | null;
   readonly schema: Schema | null;
@@ -103,10 +109,8 @@ export function buildTableVersion(
   });
   const place = { prefix: settings.prefix, database: settings.database, schema: table.schema, table: table.name };
   const after = rowLayout(POSITION.after, false);
-  const valueLayout =
-    form === 'copy'
-      ? snapshotLayout(place, after)
-      : streamLayout(place, rowLayout(POSITION.before, true), after, settings.transactionMetadata);
+  const streamed = (row: Layout): Layout =>
+    streamLayout(place, rowLayout(POSITION.before, true), row, settings.transactionMetadata);
   const keyLayout: Layout | null =
     keySchema === null
       ? null
@@ -117,6 +121,8 @@ export function buildTableVersion(
           columns: wires(column => keyIndexes.indexOf(columns.indexOf(column)), true),
         };
   return {
+    oid: table.oid,
+    form,
     schema: table.schema,
     table: table.name,
     fullName: name,
@@ -124,9 +130,15 @@ export function buildTableVersion(
     keySchema,
     envelope: envelopeSchema(schemaName, row, SOURCE_SCHEMA),
     keyLayout,
-    valueLayout,
+    valueLayout: form === 'copy' ? snapshotLayout(place, after) : streamed(after),
+    keyChangeLayout: streamed(rowLayout(POSITION.after, true)),
     columnCount: columns.length,
     keyIndexes,
+    rowColumns: columns.map(column => ({
+      name: column.name,
+      typeOid: column.typeOid,
+      isPublished: published.includes(column) || keyIndexes.includes(columns.indexOf(column)),
+    })),
     select: columns.map(({ name, isText }) => ({ name, isText })),
   };
 }
@@ -166,6 +178,7 @@ function resolveColumn(
   }
   return {
     name: column.name,
+    typeOid: column.typeOid,
     field: adjustName(column.name, settings.fieldNames),
     type,
     schema: type === null ? null : type.schema({ optional: !isRequired, defaultValue }),
