@@ -53,7 +53,8 @@ export class UnavailableValue {
 
   /** Whether the value is the placeholder, exactly. */
   is(value: unknown): boolean {
-    if (typeof value === 'string') return this.#texts.includes(value);
+    // The other forms are longer.
+    if (typeof value === 'string') return value.length >= this.#texts[0]!.length && this.#texts.includes(value);
     if (typeof value !== 'object' || value === null) return false;
     if (value instanceof Uint8Array) return value.length === this.#bytes.length && this.#bytes.equals(value);
     if (Array.isArray(value)) {
