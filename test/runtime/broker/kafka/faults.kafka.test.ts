@@ -54,7 +54,7 @@ async function writeUntil(producer: Producer, topic: string, partitions: number,
 }
 
 async function readInto(consumer: Consumer, records: ReadRecord[], done: () => boolean): Promise<void> {
-  while (!done()) records.push(...(await pollRecords(consumer, 'read_uncommitted', 100)));
+  while (!done()) for (const record of await pollRecords(consumer, 'read_uncommitted', 100)) records.push(record);
 }
 
 test('kill -9 of the broker while writing and reading: every record once, in order, without a call that fails', async () => {
