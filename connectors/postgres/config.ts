@@ -45,6 +45,8 @@ export interface SourceSettings {
     readonly viaRoot: boolean;
   };
   readonly tables: TextFilter;
+  /** What makes up `tables`, as given. */
+  readonly tableFilters: readonly { readonly key: string; readonly value: string }[];
   readonly columns: TextFilter;
   readonly keyColumns: KeyColumns;
   readonly messagePrefixes: (prefix: string) => boolean;
@@ -72,6 +74,13 @@ export interface SourceSettings {
   readonly maxQueueBytes: number;
   readonly pollIntervalMs: number;
 }
+
+const TABLE_FILTERS = [
+  'table.include.list',
+  'table.exclude.list',
+  'schema.include.list',
+  'schema.exclude.list',
+] as const;
 
 const oneOf = <T extends string>(value: string): T => value.toLowerCase() as T;
 
@@ -125,6 +134,10 @@ function settingsOf(config: Config, v: Values): SourceSettings {
       viaRoot: v['publish.via.partition.root'],
     },
     tables: (table, schema) => schemas(schema) && tables(table),
+    tableFilters: TABLE_FILTERS.flatMap(key => {
+      const value = v[key];
+      return value === null || value === '' ? [] : [{ key, value }];
+    }),
     columns: parseColumnFilter(v['column.include.list'], v['column.exclude.list']),
     messagePrefixes: parseFilter(v['message.prefix.include.list'], v['message.prefix.exclude.list']),
     keyColumns: parseKeyColumns(v['message.key.columns'] ?? ''),

@@ -54,8 +54,10 @@ export async function preflight(
     await checkServer(client, settings, slot, add);
     checkSlot(settings, slot, stored, add);
   }
-  const tables = (await listTables(client)).filter(table => settings.tables(fullName(table), table.schema));
-  await checkTables(client, settings, tables, add);
+  const all = await listTables(client);
+  const tables = all.filter(table => settings.tables(fullName(table), table.schema));
+  if (tables.length === 0) checkFilters(settings, all, stored, add, warnings);
+  else if (settings.snapshot.mode !== 'no_data') await checkRights(client, settings, tables, add);
   const hasPublication = needsSlot ? await checkPublication(client, settings, tables, add, warnings) : true;
   warnIdentity(tables, warnings);
   return { problems, warnings, serverVersion: version, slot, hasPublication, tables };
@@ -133,17 +135,39 @@ function checkSlot(settings: SourceSettings, slot: SlotState | null, stored: Sto
   }
 }
 
-async function checkTables(
+/** For no captured table. Without filters, databases may start empty; a connector that was streaming may have seen its tables dropped. */
+function checkFilters(
+  settings: SourceSettings,
+  all: readonly TableName[],
+  stored: StoredOffset | null,
+  add: Add,
+  warnings: string[],
+): void {
+  const { tableFilters: filters, publication } = settings;
+  const isFiltered = publication.autocreate === 'filtered';
+  if (filters.length === 0) {
+    if (isFiltered) {
+      add(
+        'PG_TABLES_MISSING',
+        'publication.autocreate.mode',
+        `The database "${settings.database}" has no tables, and publication.autocreate.mode=filtered needs one. Create tables first, or choose all_tables.`,
+      );
+    }
+    return;
+  }
+  const given = filters.map(({ key, value }) => `${key}=${value}`).join(' and ');
+  const there = all.length === 0 ? 'no tables' : shorten(all.map(fullName), 20);
+  const message = `No table matches ${given}. The database "${settings.database}" has ${there}. Patterns are regular expressions that must match the whole name, for tables schema.table.`;
+  if (stored?.state === 'streaming' && !isFiltered) warnings.push(message);
+  else add('PG_TABLES_MISSING', filters[0]!.key, message);
+}
+
+async function checkRights(
   client: pg.Client,
   settings: SourceSettings,
   tables: readonly TableName[],
   add: Add,
 ): Promise<void> {
-  // Databases may start empty: without filters, tables can come later.
-  if (tables.length === 0 && settings.publication.autocreate !== 'all_tables') {
-    add('PG_TABLES_MISSING', 'table.include.list', 'The filters match no table.');
-  }
-  if (settings.snapshot.mode === 'no_data' || tables.length === 0) return;
   const { rows } = await client.query(
     `SELECT c.oid::int8::text AS oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
       WHERE c.oid = ANY ('{${tables.map(t => t.oid).join(',')}}'::oid[])
@@ -218,8 +242,8 @@ function warnIdentity(tables: readonly TableName[], warnings: string[]): void {
   }
 }
 
-const shorten = (names: readonly string[]): string =>
-  names.length <= 10 ? names.join(', ') : `${names.slice(0, 10).join(', ')} and ${names.length - 10} more`;
+const shorten = (names: readonly string[], most = 10): string =>
+  names.length <= most ? names.join(', ') : `${names.slice(0, most).join(', ')} and ${names.length - most} more`;
 
 /** One error for all problems: the code of the first, the texts of all. */
 export function preflightError(problems: readonly Problem[]): ConnectError {

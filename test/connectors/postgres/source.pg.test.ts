@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
 import { sourcePlugin } from '../../../connectors/postgres/source/connector.ts';
-import { ConnectError, type ConnectRecord } from '../../../runtime/api/index.ts';
+import { type Config, ConnectError, type ConnectRecord } from '../../../runtime/api/index.ts';
 import type { Struct } from '../../../schemas/data/index.ts';
 import { PG15_URL, PG18_URL, SourceHarness } from './sourceHarness.ts';
 
@@ -368,4 +368,23 @@ test('where values of a moved row cannot be read at once, nothing is lost or rep
   assert.deepEqual(changes(harness.records), ['c 1', 'c 2', 'd 1', 'tombstone 1', 'c 3', 'c 4']);
   const moved = (harness.records.find(r => op(r) === 'c' && key(r) === 3)!.value as Struct).get('after') as Struct;
   assert.equal(moved.get('v'), 'x'.repeat(5000));
+});
+
+test('filters that match no table are refused, with the tables there are', { timeout: 60_000 }, async t => {
+  const harness = await withTable(t, 0);
+  await harness.script(
+    Array.from({ length: 20 }, (_, i) => `CREATE TABLE t${i + 10} (id integer PRIMARY KEY);\n`).join(''),
+  );
+  const validate = (config: Config) => sourcePlugin.validate!(harness.config(config));
+  const [missing, ...further] = await validate({ 'table.include.list': 'public\\.itm,item' });
+  assert.deepEqual(further, []);
+  assert.equal(missing!.key, 'table.include.list');
+  assert.match(missing!.message, /^\[PG_TABLES_MISSING\] No table matches table\.include\.list=public\\\.itm,item\. /);
+  assert.match(missing!.message, / has public\.item, public\.t10, .*, public\.t28 and 1 more\./);
+  const [excluded] = await validate({ 'schema.exclude.list': 'public' });
+  assert.equal(excluded!.key, 'schema.exclude.list');
+  assert.deepEqual(await validate({ 'table.include.list': 'public\\.(itm|item)' }), []);
+  await harness.script('DROP SCHEMA public CASCADE;\nCREATE SCHEMA public;\n');
+  assert.deepEqual(await validate({}), []);
+  assert.match((await validate({ 'publication.autocreate.mode': 'filtered' }))[0]!.message, /has no tables/);
 });
