@@ -3,7 +3,7 @@
  * events and are not there yet are refused, harmless ones accepted with one warning.
  */
 import { type Config, type ConfigError, type ConfigValues, configDef } from '../../runtime/api/index.ts';
-import { crossChecks, ignoredOptions } from './configChecks.ts';
+import { crossChecks, ignoredOptions, keyChecks } from './configChecks.ts';
 import { sourceKeys } from './configKeys.ts';
 import { parseColumnFilter, parseFilter, type TextFilter } from './source/filters.ts';
 import { type KeyColumns, parseKeyColumns } from './source/keyColumns.ts';
@@ -91,7 +91,7 @@ export function parseSettings(config: Config): {
   warning: string | null;
 } {
   const { values, errors: parseErrors } = sourceConfigDef.parse(config);
-  const errors = [...parseErrors, ...crossChecks(config, values)];
+  const errors = [...parseErrors, ...keyChecks(config), ...crossChecks(values)];
   const warning = ignoredOptions(config);
   if (errors.length > 0) return { settings: null, errors, warning };
   return { settings: settingsOf(config, values), errors, warning };

@@ -1,4 +1,4 @@
-/** Checks of the source's config beyond single values. Options of Debezium that would change events and are not there yet are refused. */
+/** Checks of the source's config beyond single values. Options of Debezium that are not there yet are refused. */
 import type { Config, ConfigError, ConfigValues } from '../../runtime/api/index.ts';
 import { misspeltKeys } from '../shared/misspeltKeys.ts';
 import { sourceKeys } from './configKeys.ts';
@@ -12,22 +12,69 @@ const invalid = (key: string, value: string, why: string): ConfigError => ({
   message: `Invalid value ${value} for configuration ${key}: ${why}`,
 });
 
-/** Options of Debezium that change events and that this connector does not have yet: their effect would be missed without a word. */
-const REFUSED: readonly (readonly [RegExp, (value: string) => boolean])[] = [
-  [/^column\.(mask|truncate)\./, () => true],
-  [/^(column|datatype)\.propagate\.source\.type$/, () => true],
-  [/^(converters|post\.processors|custom\.metric\.tags)$/, value => value !== ''],
-  [
-    /^include\.unknown\.datatypes$|^skip\.messages\.without\.change$|^include\.schema\.comments$/,
-    value => /^true$/i.test(value),
-  ],
-  [
-    /^signal\.data\.collection$|^read\.only$|^replica\.identity\.autoset\.values$/,
-    value => value !== '' && value !== 'false',
-  ],
-  [/^topic\.naming\.strategy$/, value => !/SchemaTopicNamingStrategy$/.test(value)],
-  [/^xmin\.fetch\.interval\.ms$/, value => value !== '0'],
+const isGiven = (value: string): boolean => value !== '' && !/^false$/i.test(value);
+const always = (): boolean => true;
+
+/** Options of Debezium that this connector does not have yet, and what would come of going on without them: nobody would notice. */
+const REFUSED: readonly {
+  readonly keys: RegExp;
+  readonly isSet: (value: string) => boolean;
+  readonly why: string;
+}[] = [
+  {
+    keys: /^column\.(mask|truncate)\./,
+    isSet: always,
+    why: 'not supported yet, and values would be published in full',
+  },
+  {
+    keys: /^(column|datatype)\.propagate\.source\.type$/,
+    isSet: always,
+    why: 'not supported yet, and schemas would lack the source types',
+  },
+  {
+    keys: /^(converters|post\.processors)$/,
+    isSet: value => value !== '',
+    why: 'not supported yet, and events would differ',
+  },
+  { keys: /^custom\.metric\.tags$/, isSet: value => value !== '', why: 'not supported yet' },
+  {
+    keys: /^(include\.unknown\.datatypes|skip\.messages\.without\.change|include\.schema\.comments)$/,
+    isSet: isGiven,
+    why: 'not supported yet, and events would differ',
+  },
+  {
+    keys: /^(signal\.data\.collection|read\.only)$/,
+    isSet: isGiven,
+    why: 'signals and incremental snapshots are not supported yet',
+  },
+  {
+    keys: /^replica\.identity\.autoset\.values$/,
+    isSet: isGiven,
+    why: 'not supported yet, set it with ALTER TABLE ... REPLICA IDENTITY',
+  },
+  {
+    keys: /^topic\.naming\.strategy$/,
+    isSet: value => !/SchemaTopicNamingStrategy$/.test(value),
+    why: 'only SchemaTopicNamingStrategy is supported yet, and topics would have other names',
+  },
+  { keys: /^xmin\.fetch\.interval\.ms$/, isSet: value => value !== '0', why: 'not supported yet' },
 ];
+
+/** Names of earlier versions of Debezium; read by nobody, they would change what is captured or how. */
+const RENAMED: ReadonlyMap<string, string> = new Map([
+  ['database.server.name', 'topic.prefix'],
+  ['table.whitelist', 'table.include.list'],
+  ['table.blacklist', 'table.exclude.list'],
+  ['schema.whitelist', 'schema.include.list'],
+  ['schema.blacklist', 'schema.exclude.list'],
+  ['column.whitelist', 'column.include.list'],
+  ['column.blacklist', 'column.exclude.list'],
+  ['slot.drop_on_stop', 'slot.drop.on.stop'],
+  ['toasted.value.placeholder', 'unavailable.value.placeholder'],
+  ['heartbeat.topics.prefix', 'topic.heartbeat.prefix'],
+  ['transaction.topic', 'topic.transaction'],
+  ['sanitize.field.names', 'field.name.adjustment.mode'],
+]);
 
 /** Options without effect on events, or whose only supported value is the default. */
 const IGNORED =
@@ -38,7 +85,7 @@ const FURTHER = /^(snapshot\.select\.statement\.overrides\.|topic\.heartbeat\.na
 
 /** Whether a key beyond the definition is read here, refused, or told to have no effect. */
 export const readsKey = (key: string): boolean =>
-  FURTHER.test(key) || IGNORED.test(key) || REFUSED.some(([name]) => name.test(key));
+  FURTHER.test(key) || IGNORED.test(key) || RENAMED.has(key) || REFUSED.some(({ keys }) => keys.test(key));
 
 /** A warning that names options of Debezium that do nothing here; null = there are none. */
 export function ignoredOptions(config: Config): string | null {
@@ -46,18 +93,23 @@ export function ignoredOptions(config: Config): string | null {
   return ignored.length === 0 ? null : `these options have no effect in this connector: ${ignored.join(', ')}`;
 }
 
-/** What single values do not show: options that exclude each other, malformed lists, options that are refused. */
-export function crossChecks(config: Config, values: Partial<Values>): ConfigError[] {
+/** Keys that are refused by their name: outdated, not supported, or misspelt, such as a filter without which everything would be captured. */
+export function keyChecks(config: Config): ConfigError[] {
   const errors: ConfigError[] = [];
   for (const [key, value] of Object.entries(config)) {
-    if (REFUSED.some(([name, isSet]) => name.test(key) && isSet(value))) {
-      errors.push(
-        invalid(key, value, 'this option of Debezium is not supported yet and would change events; remove it'),
-      );
+    const successor = RENAMED.get(key);
+    if (successor !== undefined) {
+      errors.push({ key, message: `Unknown configuration ${key}: Debezium calls it ${successor} now; use that name` });
     }
+    const refused = REFUSED.find(({ keys, isSet }) => keys.test(key) && isSet(value));
+    if (refused !== undefined) errors.push(invalid(key, value, `${refused.why}; remove it`));
   }
-  // A misspelt filter would capture everything.
-  errors.push(...misspeltKeys(config, Object.keys(sourceKeys), readsKey));
+  return [...errors, ...misspeltKeys(config, Object.keys(sourceKeys), readsKey)];
+}
+
+/** What single values do not show: options that exclude each other, malformed lists. */
+export function crossChecks(values: Partial<Values>): ConfigError[] {
+  const errors: ConfigError[] = [];
   const plugin = values['plugin.name'];
   if (plugin !== undefined && plugin !== 'pgoutput') {
     errors.push(

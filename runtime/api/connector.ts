@@ -118,6 +118,8 @@ interface ConnectorPluginBase {
   readonly configDef: ConfigDef;
   /** Whether it reads, or speaks of, a key beyond its configDef, such as one with a prefix. Others that nobody knows are warned of. */
   readsKey?(key: string): boolean;
+  /** Checks of names alone, such as outdated and misspelt keys: also where values are missing or invalid, which those may be the reason of. */
+  validateKeys?(config: Config): readonly ConfigError[];
   /** Checks beyond single values; may connect. Errors name keys. Called by validate and before a connector is created. */
   validate?(config: Config): Promise<readonly ConfigError[]> | readonly ConfigError[];
 }

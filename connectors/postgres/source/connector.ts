@@ -11,7 +11,7 @@ import {
   type SourcePlugin,
 } from '../../../runtime/api/index.ts';
 import { parseSettings, sourceConfigDef } from '../config.ts';
-import { readsKey } from '../configChecks.ts';
+import { keyChecks, readsKey } from '../configChecks.ts';
 import { CONNECTOR_VERSION } from '../version.ts';
 import { connect, sourceError } from './connection.ts';
 import { parseOffset } from './position.ts';
@@ -82,6 +82,7 @@ export const sourcePlugin: SourcePlugin = {
   version: CONNECTOR_VERSION,
   configDef: sourceConfigDef,
   readsKey,
+  validateKeys: keyChecks,
   validate,
   createConnector: () => new PostgresSourceConnector(),
   createTask: () => new PostgresSourceTask(),

@@ -33,7 +33,7 @@ export class ConnectorValidator {
     const own = configInfos(ownKeys(plugin), config);
     const infos = [...common, ...own, ...nestedInfos(config, this.#plugins)];
     complainOfNull(common);
-    const errors = [...this.#crossErrors(plugin, config)];
+    const errors = [...this.#crossErrors(plugin, config), ...(plugin.validateKeys?.(config) ?? [])];
     if (own.every(info => info.value.errors.length === 0)) errors.push(...((await plugin.validate?.(config)) ?? []));
     for (const error of errors) addError(infos, error, config);
     for (const info of infos) hideResolved(info, raw, config);
@@ -155,7 +155,7 @@ function complainOfNull(infos: readonly ConfigInfo[]): void {
 function addError(infos: ConfigInfo[], error: ConfigError, config: Config): void {
   const info = infos.find(candidate => candidate.value.name === error.key);
   if (info !== undefined) {
-    info.value.errors.push(error.message);
+    if (!info.value.errors.includes(error.message)) info.value.errors.push(error.message);
     return;
   }
   const value = config[error.key] ?? null;
