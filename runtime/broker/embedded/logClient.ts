@@ -3,7 +3,6 @@
  * notices, and the store for reading. The main thread's connection starts and ends the log thread.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
 import { resolve as resolvePath } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { BroadcastChannel, isMainThread, threadId, type Worker } from 'node:worker_threads';
@@ -12,6 +11,7 @@ import { asConnectError, ConnectError } from '../../../schemas/errors.ts';
 import type { Logger } from '../../api/logger.ts';
 import { onThreadEnd, startThread } from '../startThread.ts';
 import type { LogThreadData, LogThreadMessage } from './logThread.ts';
+import { makeFolders } from './makeFolders.ts';
 import {
   type ClientMessage,
   channelNames,
@@ -82,7 +82,7 @@ export class LogClient {
   static async open(dataDir: string, logger: Logger, options: EmbeddedOptions): Promise<LogClient> {
     if (isMainThread) {
       try {
-        mkdirSync(dataDir, { recursive: true });
+        makeFolders(dataDir);
       } catch (error) {
         throw storeError(error, dataDir);
       }
