@@ -2,20 +2,21 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { ConnectError } from '../api/index.ts';
 import { builtinPlugins } from './builtinPlugins.ts';
 
 /** An entry of the path is a module, or a folder of modules and of packages (folders with an index.js or index.mjs). */
-export function pluginModules(pluginPath: readonly string[]): string[] {
+export function pluginModules(pluginPath: readonly string[], onMissing: (path: string) => void = () => {}): string[] {
   return [
     ...builtinPlugins,
-    ...pluginPath.flatMap(entry => found(resolve(entry)).map(path => pathToFileURL(path).href)),
+    ...pluginPath.flatMap(entry => found(resolve(entry), onMissing).map(path => pathToFileURL(path).href)),
   ];
 }
 
-function found(path: string): string[] {
+function found(path: string, onMissing: (path: string) => void): string[] {
   if (!existsSync(path)) {
-    throw new ConnectError('CONFIG_INVALID', `Invalid value ${path} for configuration plugin.path: it does not exist`);
+    // As in Kafka Connect: its stock files name folders that are often not there.
+    onMissing(path);
+    return [];
   }
   if (!statSync(path).isDirectory()) return [path];
   const own = packageIndex(path);

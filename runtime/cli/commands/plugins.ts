@@ -23,7 +23,11 @@ export async function plugins(args: readonly string[]): Promise<number> {
   }
   const file = typeof values.config === 'string' ? await readWorkerFile(values.config) : {};
   const { config } = loadWorkerConfig({ file, environment: process.env, flags: fromFlags });
-  const registry = await PluginRegistry.load(pluginModules(config['plugin.path']));
+  const registry = await PluginRegistry.load(
+    pluginModules(config['plugin.path'], path => {
+      process.stderr.write(`millrace: plugin.path names ${path}, which does not exist; it is left out\n`);
+    }),
+  );
   const [className] = positionals;
   process.stdout.write(className === undefined ? listText(registry) : keysText(registry, className));
   return 0;
