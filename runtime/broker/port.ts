@@ -143,11 +143,23 @@ export interface Admin {
   close(): Promise<void>;
 }
 
+/** A process that wants to be the only one of its group. */
+export interface GroupHold {
+  readonly groupId: string;
+  readonly clientId: string;
+  /** Address of this process, told to others that come. */
+  readonly holder: string;
+  /** Another one turned out to hold the group as well, and goes first: this process must stop. */
+  readonly onTaken: (error: unknown) => void;
+}
+
 /** A connection to one cluster, shared by the tasks of a thread. */
 export interface Broker {
   admin(): Admin;
   producer(options: ProducerOptions): Producer;
   consumer(options: ConsumerOptions): Consumer;
+  /** Holds the group until the broker is closed. Rejects with WORKER_GROUP_IN_USE while another process does, after the time that a dead one is kept. */
+  holdGroup(hold: GroupHold): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -77,6 +77,9 @@ export class EmbeddedBroker implements Broker {
     return new EmbeddedConsumer(this.#link, options);
   }
 
+  /** Whoever writes the data directory is the only one. */
+  async holdGroup(): Promise<void> {}
+
   close(): Promise<void> {
     this.#closing ??= this.#client === null ? this.#store.close() : this.#client.release();
     return this.#closing;

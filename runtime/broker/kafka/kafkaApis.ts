@@ -100,6 +100,16 @@ export const apis = {
     { errorCode: number }
   >(12, 'Heartbeat'),
   leaveGroup: api<{ groupId: string; memberId: string }, { errorCode: number }>(13, 'LeaveGroup'),
+  describeGroups: api<
+    { groupIds: readonly string[] },
+    {
+      groups: readonly {
+        errorCode: number;
+        protocol: string;
+        members: readonly (GroupMember & { clientId: string; clientHost: string })[];
+      }[];
+    }
+  >(15, 'DescribeGroups'),
   syncGroup: api<
     {
       groupId: string;

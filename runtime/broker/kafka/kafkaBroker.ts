@@ -1,9 +1,10 @@
 /** The broker port over an Apache Kafka cluster, 3.x or 4.x. */
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { Logger } from '../../api/logger.ts';
-import type { Admin, Broker, Consumer, ConsumerOptions, Producer, ProducerOptions } from '../port.ts';
+import type { Admin, Broker, Consumer, ConsumerOptions, GroupHold, Producer, ProducerOptions } from '../port.ts';
 import { connectionKeys, parseClientSettings } from './clientSettings.ts';
 import { consumerKeys } from './consumerSettings.ts';
+import { KafkaGroupHold } from './groupHold.ts';
 import { KafkaAdmin } from './kafkaAdmin.ts';
 import { asReported, KafkaCluster } from './kafkaCluster.ts';
 import { KafkaConsumer } from './kafkaConsumer.ts';
@@ -61,6 +62,12 @@ export class KafkaBroker implements Broker {
     });
     this.#clients.add(consumer);
     return consumer;
+  }
+
+  async holdGroup(hold: GroupHold): Promise<void> {
+    const held = new KafkaGroupHold(this.#cluster, hold);
+    this.#clients.add(held);
+    await held.take();
   }
 
   async close(): Promise<void> {

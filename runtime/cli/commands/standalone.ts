@@ -30,6 +30,7 @@ const closingMs = 5_000;
 /** As long as Kafka Connect's own start waits for its cluster. */
 const brokerWaitMs = 60_000;
 const brokerRetryMs = 2_000;
+const maxBrokerRetryMs = 30_000;
 
 export async function standalone(args: readonly string[]): Promise<number> {
   const { values, positionals, config: fromFlags } = parseFlags(args, flags);
@@ -56,13 +57,20 @@ export async function standalone(args: readonly string[]): Promise<number> {
     logger,
     registry: registry === null ? [] : registryApi(registry),
   });
-  const starting = start(config, rest, metrics, logger, connectorFiles);
-  const herder = await Promise.race([starting, signal.then(() => null)]);
-  if (herder !== null) await signal;
-  logger.info({ signal: await signal }, 'worker stops');
+  let onGroupTaken!: (error: unknown) => void;
+  const groupTaken = new Promise<unknown>(resolve => {
+    onGroupTaken = resolve;
+  });
+  const starting = start(config, rest, metrics, logger, connectorFiles, onGroupTaken);
+  const ended = Promise.race([signal, groupTaken]);
+  const herder = await Promise.race([starting, ended.then(() => null)]);
+  const reason = await ended;
+  const failure = typeof reason === 'string' ? null : reason;
+  if (failure === null) logger.info({ signal: reason }, 'worker stops');
+  else logger.error({ err: failure }, 'worker stops');
   await rest.close();
   // Nothing runs yet that would have to be stopped in order.
-  if (herder === null) return 0;
+  if (herder === null) return ending(failure);
   const deadline = setTimeout(() => {
     logger.error({}, 'worker did not stop in time and is ended');
     process.exit(1);
@@ -71,6 +79,11 @@ export async function standalone(args: readonly string[]): Promise<number> {
   await herder.close();
   await registry?.close();
   logger.info({}, 'worker has stopped');
+  return ending(failure);
+}
+
+function ending(failure: unknown): number {
+  if (failure !== null) throw failure;
   return 0;
 }
 
@@ -80,13 +93,17 @@ async function start(
   metrics: WorkerMetrics,
   logger: Logger,
   connectorFiles: readonly ConnectorFile[],
+  onGroupTaken: (error: unknown) => void,
 ): Promise<StandaloneHerder> {
   const options = {
     config,
-    pluginModules: pluginModules(config['plugin.path']),
+    pluginModules: pluginModules(config['plugin.path'], path => {
+      logger.warn({ path }, `plugin.path names ${path}, which does not exist; it is left out`);
+    }),
     workerId: workerId(config, rest),
     metrics,
     logger,
+    onGroupTaken,
   };
   const herder = await untilReachable(() => StandaloneHerder.start(options), logger);
   rest.ready(herder);
@@ -112,13 +129,14 @@ async function runConnector({ path, name, config, initialState }: ConnectorFile,
 /** A broker that is started together with the worker may come later; one that does not come ends the worker with its error. */
 async function untilReachable<T>(attempt: () => Promise<T>, logger: Logger): Promise<T> {
   const deadline = Date.now() + brokerWaitMs;
-  for (;;) {
+  for (let retryMs = brokerRetryMs; ; retryMs = Math.min(2 * retryMs, maxBrokerRetryMs)) {
     try {
       return await attempt();
     } catch (error) {
       if (!(error instanceof ConnectError && error.retriable) || Date.now() > deadline) throw error;
-      logger.warn({ code: error.code }, `worker cannot start yet and tries again: ${error.message}`);
-      await wait(brokerRetryMs);
+      const message = `worker cannot start yet and tries again in ${retryMs / 1000} s: ${error.message}`;
+      logger.warn({ code: error.code }, message);
+      await wait(Math.min(retryMs, Math.max(0, deadline - Date.now())));
     }
   }
 }

@@ -46,6 +46,8 @@ export interface StandaloneOptions {
   readonly workerId: string;
   readonly metrics: WorkerMetrics;
   readonly logger: Logger;
+  /** Another worker of the same group goes first: this one must stop. */
+  readonly onGroupTaken: (error: unknown) => void;
 }
 
 interface Parts {
@@ -93,6 +95,9 @@ export class StandaloneHerder implements Herder {
     });
     try {
       const { broker } = worker;
+      const groupId = config['group.id'];
+      const { onGroupTaken: onTaken } = options;
+      await broker.holdGroup({ groupId, clientId: `${groupId}-worker`, holder: workerId, onTaken });
       const configs = await ConfigStore.open(internalTopicOptions('config', broker, config, logger));
       const statusStore = await StatusStore.open(internalTopicOptions('status', broker, config, logger));
       const versionOf = (name: string): string | null => {

@@ -46,6 +46,7 @@ async function startHerder(
     workerId: 'test:1',
     metrics: new WorkerMetrics(),
     logger: silent,
+    onGroupTaken: assert.ifError,
   });
   t.after(() => herder.close());
   return herder;
