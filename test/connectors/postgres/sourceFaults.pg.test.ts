@@ -1,10 +1,12 @@
 /** A server of its own that is misconfigured, loses WAL or crashes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import pg from 'pg';
 import { sourcePlugin } from '../../../connectors/postgres/source/connector.ts';
 import { ConnectError } from '../../../runtime/api/index.ts';
 import type { Struct } from '../../../schemas/data/index.ts';
 import { LocalPostgres } from '../../services/localPostgres.ts';
+import { waitUntil } from '../../services/waitUntil.ts';
 import { SourceHarness } from './sourceHarness.ts';
 
 const hasCode = (code: string) => (error: unknown) => error instanceof ConnectError && error.code === code;
@@ -78,4 +80,42 @@ test('a crash of the server loses and repeats nothing', { timeout: 120_000 }, as
   while (harness.records.length < 100) await harness.poll();
   await restarted;
   assert.deepEqual(keys(harness), upTo(100));
+});
+
+test('values of a row whose transaction waits for a standby are read when others can see it', {
+  timeout: 120_000,
+}, async t => {
+  const { server, harness } = await serverWithTable(t, {});
+  const writer = new pg.Client(server.url(harness.name));
+  await writer.connect();
+  const release = (): Promise<void> =>
+    harness.script('ALTER SYSTEM RESET synchronous_standby_names;\nSELECT pg_reload_conf();\n');
+  try {
+    await harness.script(
+      "ALTER TABLE item ALTER v SET STORAGE EXTERNAL;\nINSERT INTO item VALUES (1, repeat('x', 5000));\n",
+    );
+    await harness.start({ 'snapshot.mode': 'no_data' });
+    await harness.pollUntilStreaming();
+    await harness.sql.query('SET synchronous_commit = local');
+    await harness.script("ALTER SYSTEM SET synchronous_standby_names = 'nobody';\nSELECT pg_reload_conf();\n");
+    await waitUntil('the setting is there', 10_000, async () => {
+      return (await writer.query('SHOW synchronous_standby_names')).rows[0].synchronous_standby_names === 'nobody';
+    });
+    const update = writer.query('UPDATE item SET id = 2');
+    const polled = harness.pollUntil(3);
+    const count = async (condition: string): Promise<number> =>
+      (await harness.sql.query(`SELECT count(*)::int AS n FROM pg_stat_activity WHERE ${condition}`)).rows[0].n;
+    await waitUntil('the stream is ahead of what can be seen', 10_000, async () => {
+      const isAsking = "application_name LIKE 'millrace catalog%' AND query LIKE '%pg_snapshot_xmax%'";
+      return (await count(isAsking)) === 1 && (await count("wait_event = 'SyncRep'")) === 1;
+    });
+    assert.equal((await harness.sql.query('SELECT id FROM item')).rows[0].id, 1);
+    await release();
+    await Promise.all([update, polled]);
+    const created = harness.records.at(-1)!;
+    assert.equal(((created.value as Struct).get('after') as Struct).get('v'), 'x'.repeat(5000));
+  } finally {
+    await release();
+    await writer.end();
+  }
 });
