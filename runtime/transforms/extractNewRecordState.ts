@@ -25,6 +25,21 @@ const addedList = (what: string) =>
     documentation: `Fields of the event to add as ${what}, such as op, table, source.ts_ms; name:alias renames one.`,
   }) as const;
 
+/** A key of Debezium before 3.0: ignoring it would deliver deletes otherwise than its user expects. */
+const removedKey = (successors: Readonly<Record<string, string>>) =>
+  ({
+    type: 'STRING',
+    default: null,
+    importance: 'LOW',
+    internal: true,
+    documentation: 'Removed in Debezium 3.0: set delete.tombstone.handling.mode instead.',
+    check: (value: string) => {
+      const choices = Object.entries(successors).map(([old, now]) => `${old} is now ${now}`);
+      const mode = Object.hasOwn(successors, value) ? successors[value]! : `one of: ${choices.join('; ')}`;
+      return `Debezium 3.0 removed this key; set delete.tombstone.handling.mode to ${mode}`;
+    },
+  }) as const;
+
 const def = configDef({
   'delete.tombstone.handling.mode': {
     type: 'STRING',
@@ -35,6 +50,15 @@ const def = configDef({
     documentation:
       'tombstone: deletes are dropped, tombstones kept; drop: both dropped; rewrite: deletes become the row before with __deleted=true, tombstones dropped; rewrite-with-tombstone: the same, tombstones kept; delete-to-tombstone: deletes become tombstones.',
   },
+  'drop.tombstones': removedKey({
+    true: 'drop (rewrite, where delete.handling.mode is rewrite)',
+    false: 'tombstone (rewrite-with-tombstone, where delete.handling.mode is rewrite)',
+  }),
+  'delete.handling.mode': removedKey({
+    drop: 'drop, or tombstone where drop.tombstones is false',
+    rewrite: 'rewrite, or rewrite-with-tombstone where drop.tombstones is false',
+    none: 'delete-to-tombstone',
+  }),
   'add.fields': addedList('fields'),
   'add.fields.prefix': {
     type: 'STRING',

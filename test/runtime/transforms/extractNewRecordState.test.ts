@@ -94,3 +94,15 @@ describe('ExtractNewRecordState', () => {
     assert.equal(got.valueSchema?.optional, false);
   });
 });
+
+describe('keys that Debezium 3.0 removed', () => {
+  for (const [key, value, expected] of [
+    ['drop.tombstones', 'false', /delete\.tombstone\.handling\.mode to tombstone/],
+    ['delete.handling.mode', 'rewrite', /delete\.tombstone\.handling\.mode to rewrite,/],
+    ['delete.handling.mode', 'odd', /none is now delete-to-tombstone/],
+  ] as const)
+    it(`${key}=${value} is refused with its successor`, () => {
+      const transform = extractNewRecordStatePlugin.create();
+      assert.throws(() => transform.configure({ [key]: value }), { code: 'CONFIG_INVALID', message: expected });
+    });
+});
