@@ -114,6 +114,8 @@ export interface TopicSpec {
   /** -1 = broker default. */
   readonly partitions: number;
   readonly replicationFactor: number;
+  /** The configuration key it came from, for the error of a cluster that has fewer brokers. */
+  readonly replicationFactorKey?: string;
   readonly configs?: Readonly<Record<string, string>>;
 }
 

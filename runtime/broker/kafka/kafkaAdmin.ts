@@ -60,6 +60,9 @@ export class KafkaAdmin implements Admin {
         validateOnly: false,
         timeout: this.#cluster.settings.requestTimeoutMs,
       });
+      const impossible = answer.topicErrors.find(e => e.errorCode === kafkaCode.invalidReplicationFactor);
+      if (impossible !== undefined)
+        throw tooFewBrokers(specs.find(spec => spec.name === impossible.topic)!, impossible);
       return this.#changed('Creating', answer.topicErrors, kafkaCode.topicAlreadyExists);
     });
     await this.#untilVisible(created, true);
@@ -230,6 +233,16 @@ function offsetDeleteRequest(groupId: string, partitions: readonly TopicPartitio
     for (const partition of topic.partitions) encoder.int32(partition);
   }
   return { apiKey: 47, apiName: 'OffsetDelete', apiVersion: 0, body: [encoder.finish()] };
+}
+
+function tooFewBrokers({ name, replicationFactor, replicationFactorKey }: TopicSpec, answer: TopicError): ConnectError {
+  const { message } = requestFailed(`Creating topic ${name}`, answer.errorCode, { text: answer.errorMessage });
+  const what = replicationFactorKey ?? 'its replication factor';
+  return new ConnectError(
+    'BROKER_REQUEST_FAILED',
+    `${message} Set ${what}, ${replicationFactor} at present, to the number of brokers at most (1 for a single broker).`,
+    { place: { topic: name } },
+  );
 }
 
 function notEmpty(groupId: string, cause?: unknown): ConnectError {

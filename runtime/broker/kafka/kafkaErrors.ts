@@ -23,6 +23,7 @@ export const kafkaCode = {
   rebalanceInProgress: 27,
   groupAuthorizationFailed: 30,
   topicAlreadyExists: 36,
+  invalidReplicationFactor: 38,
   notController: 41,
   outOfOrderSequence: 45,
   duplicateSequence: 46,

@@ -20,6 +20,7 @@ export function internalTopicOptions(
       name: config[`${kind}.storage.topic`],
       partitions: kind === 'config' ? 1 : config['status.storage.partitions'],
       replicationFactor: config[`${kind}.storage.replication.factor`],
+      replicationFactorKey: `${kind}.storage.replication.factor`,
       configs: Object.fromEntries(settings),
     },
     create: config['internal.topics.automatic.creation.enable'],

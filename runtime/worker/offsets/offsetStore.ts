@@ -72,7 +72,9 @@ export class OffsetStore {
     const admin = this.#broker.admin();
     let [found] = await admin.describeTopics([name]);
     if (found === undefined && create) {
-      await admin.createTopics([{ name, partitions, replicationFactor, configs: { 'cleanup.policy': 'compact' } }]);
+      const replicationFactorKey = 'offset.storage.replication.factor';
+      const configs = { 'cleanup.policy': 'compact' };
+      await admin.createTopics([{ name, partitions, replicationFactor, replicationFactorKey, configs }]);
       [found] = await admin.describeTopics([name]);
     }
     if (found === undefined) {

@@ -89,7 +89,9 @@ export class DeadLetterQueue {
     const admin = this.#options.broker.admin();
     let [found] = await admin.describeTopics([this.#topic]);
     if (found === undefined) {
-      await admin.createTopics([{ name: this.#topic, partitions: 1, replicationFactor: this.#replicationFactor }]);
+      const replicationFactorKey = 'errors.deadletterqueue.topic.replication.factor';
+      const replicationFactor = this.#replicationFactor;
+      await admin.createTopics([{ name: this.#topic, partitions: 1, replicationFactor, replicationFactorKey }]);
       [found] = await admin.describeTopics([this.#topic]);
     }
     if (found === undefined) {

@@ -7,6 +7,7 @@ interface Group {
   readonly matches: (topic: string) => boolean;
   readonly partitions: number;
   readonly replicationFactor: number;
+  readonly replicationFactorKey?: string;
   readonly configs: Readonly<Record<string, string>>;
 }
 
@@ -31,22 +32,21 @@ export class TopicCreationRules {
 
   /** The first group that takes the topic decides. */
   specFor(topic: string): TopicSpec {
-    const { partitions, replicationFactor, configs } = this.#groups.find(group => group.matches(topic))!;
-    return { name: topic, partitions, replicationFactor, configs };
+    const { matches: _, ...spec } = this.#groups.find(group => group.matches(topic))!;
+    return { name: topic, ...spec };
   }
 }
 
 function parseGroup(name: string, own: Config, defaults: Config): Group {
   const { include, exclude, partitions, 'replication.factor': replicationFactor, ...configs } = own;
   const included = patterns(`${prefix}${name}.include`, include);
+  const replicationFactorKey = `${prefix}${replicationFactor === undefined ? 'default' : name}.replication.factor`;
   const excluded = patterns(`${prefix}${name}.exclude`, exclude);
   return {
     matches: topic => included.some(p => p.test(topic)) && !excluded.some(p => p.test(topic)),
     partitions: positive(`${prefix}${name}.partitions`, partitions ?? defaults.partitions),
-    replicationFactor: positive(
-      `${prefix}${name}.replication.factor`,
-      replicationFactor ?? defaults['replication.factor'],
-    ),
+    replicationFactor: positive(replicationFactorKey, replicationFactor ?? defaults['replication.factor']),
+    replicationFactorKey,
     configs,
   };
 }

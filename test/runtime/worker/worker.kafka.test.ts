@@ -70,3 +70,14 @@ test('generated rows go as Avro from threads through Kafka', async t => {
   assert.equal(records.length, 20_000);
   assert.ok(records.every(r => r.value?.startsWith('\0')));
 });
+
+test('a replication factor that the cluster cannot give is refused with the key to set', async t => {
+  const { w, prefix } = await onKafka(t);
+  const topic = `${prefix}-wide`;
+  const rules = { 'topic.creation.default.partitions': '1', 'topic.creation.default.replication.factor': '99' };
+  const source = await w.run(`${prefix}-source`, { 'connector.class': 'CountingSource', topic, count: '1', ...rules });
+  assert.match(
+    (await w.failure(source)).trace,
+    /INVALID_REPLICATION_FACTOR.*Set topic\.creation\.default\.replication\.factor, 99/,
+  );
+});
