@@ -39,8 +39,8 @@ function settingsOf(client: Client, connector: Config, worker: WorkerConfig): Re
 const defaultBatchBytes = 1_000_000;
 const compressions: readonly Compression[] = ['none', 'gzip', 'snappy', 'lz4', 'zstd'];
 const defaultBufferBytes = 32 * 1024 * 1024;
-/** Kafka's default of `max.request.size`. */
-const defaultRequestBytes = 1_048_576;
+/** Kafka's default of `max.request.size`, and that of the embedded broker. */
+const defaultRequestBytes = { kafka: 1_048_576, embedded: 64 * 1024 * 1024 } as const;
 
 export interface SourceProducerSettings {
   readonly options: ProducerOptions;
@@ -81,7 +81,7 @@ export function sourceProducer(clientId: string, connector: Config, worker: Work
         ? Math.min(defaultBatchBytes, maxRequestBytes ?? defaultBatchBytes)
         : integer('batch.size', batchSize),
     bufferBytes: bufferMemory === undefined ? defaultBufferBytes : integer('buffer.memory', bufferMemory),
-    maxRecordBytes: maxRequestBytes ?? defaultRequestBytes,
+    maxRecordBytes: maxRequestBytes ?? defaultRequestBytes[worker.broker.kind],
   };
 }
 

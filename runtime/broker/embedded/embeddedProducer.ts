@@ -10,7 +10,7 @@ import { splitBatch } from '../records/splitBatch.ts';
 import type { LogClient } from './logClient.ts';
 import type { AppendEntry, ProducerIdentity } from './protocol.ts';
 
-const defaultMaxRequestBytes = 1024 * 1024;
+const defaultMaxRequestBytes = 64 * 1024 * 1024;
 const defaultTransactionTimeoutMs = 60_000;
 
 export class EmbeddedProducer implements Producer {

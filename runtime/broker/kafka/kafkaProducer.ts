@@ -1,6 +1,7 @@
 /** Producer over Kafka: sequence numbers, sealing, transactions; `ProduceSender` does the sending. */
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { TopicPartition } from '../../api/connector.ts';
+import { allowLargerRecords } from '../allowLargerRecords.ts';
 import type { PartitionOffset, PendingBatch, Producer, ProducerOptions, SendResult } from '../port.ts';
 import { sealBatch, splitBatch } from '../records/index.ts';
 import type { KafkaCluster } from './kafkaCluster.ts';
@@ -143,7 +144,7 @@ export class KafkaProducer implements Producer {
       if (part.bytes.length > maxRequestBytes)
         throw new ConnectError(
           'BROKER_RECORD_TOO_LARGE',
-          `A record of ${part.bytes.length} bytes for topic ${part.topic} is larger than max.request.size (${maxRequestBytes}). Raise max.request.size of the producer, and max.message.bytes of the topic or message.max.bytes of the broker, above it.`,
+          `A record of ${part.bytes.length} bytes for topic ${part.topic} is larger than max.request.size (${maxRequestBytes}). ${allowLargerRecords(part.topic, part.bytes.length)}`,
           { place: { topic: part.topic, partition: part.partition } },
         );
     return parts;

@@ -1,5 +1,6 @@
 /** Why sending ends for good, in words that say what to change. */
 import { ConnectError } from '../../../schemas/errors.ts';
+import { allowLargerRecords } from '../allowLargerRecords.ts';
 import { kafkaErrorName, requestFailed } from './kafkaErrors.ts';
 import type { Outgoing, PartitionQueue } from './partitionQueue.ts';
 import type { ProduceAnswer } from './produceRequest.ts';
@@ -19,7 +20,7 @@ export function refused(queue: PartitionQueue, answer: ProduceAnswer): ConnectEr
 export function tooLargeForBroker({ pending }: Outgoing): ConnectError {
   return new ConnectError(
     'BROKER_RECORD_TOO_LARGE',
-    `A record of ${pending.bytes.length} bytes for topic ${pending.topic} is larger than the broker takes. Raise max.message.bytes of the topic, or message.max.bytes of the broker, above it.`,
+    `A record of ${pending.bytes.length} bytes for topic ${pending.topic} is larger than the broker takes. ${allowLargerRecords(pending.topic, pending.bytes.length)}`,
     { place: { topic: pending.topic, partition: pending.partition } },
   );
 }

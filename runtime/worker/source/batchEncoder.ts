@@ -7,6 +7,7 @@ import type { Schema } from '../../../schemas/data/index.ts';
 import { stringifyJson } from '../../../schemas/json/exactJson.ts';
 import { OutputBuffer } from '../../../schemas/outputBuffer.ts';
 import { ConnectError, type ConnectRecord, type Header, type SourceBatch, type WireBatch } from '../../api/index.ts';
+import { allowLargerRecords } from '../../broker/allowLargerRecords.ts';
 import { encodeHeaders, noHeaders, partitionForKey } from '../../broker/records/index.ts';
 import type { TaskMeter } from '../../metrics/taskMeter.ts';
 import type { Converters } from '../converters.ts';
@@ -287,7 +288,7 @@ export class BatchEncoder {
     this.#stage = 'KAFKA_PRODUCE';
     return new ConnectError(
       'BROKER_RECORD_TOO_LARGE',
-      `A record of ${bytes} bytes is larger than max.request.size, ${this.#options.maxRecordBytes} bytes. Set producer.override.max.request.size, and the topic's max.message.bytes, to more.`,
+      `A record of ${bytes} bytes is larger than max.request.size, ${this.#options.maxRecordBytes} bytes. ${allowLargerRecords(topic, bytes)}`,
       { place: { topic } },
     );
   }

@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { noHeaders, RecordBatchBuilder } from '../../../runtime/broker/records/index.ts';
+import { loadWorkerConfig } from '../../../runtime/config/loadWorkerConfig.ts';
+import { sourceProducer } from '../../../runtime/worker/clientSettings.ts';
 import { probe } from './testPlugins.ts';
 import { TestWorker, until } from './testWorker.ts';
 
@@ -174,6 +177,21 @@ test('a record above max.request.size ends the task with its code', async t => {
   const w = await TestWorker.start(t);
   const config = { ...counting, topic: 't', count: '5', 'producer.override.max.request.size': '3' };
   assert.match((await w.failure(await w.run('large', config))).trace, /^\[BROKER_RECORD_TOO_LARGE\]/);
+});
+
+test('a record far above the default of Kafka goes through the embedded broker', async t => {
+  const w = await TestWorker.start(t);
+  const admin = w.worker.broker.admin();
+  await admin.createTopics([{ name: 'large', partitions: 1, replicationFactor: 1 }]);
+  const value = Buffer.alloc(20_000_000, 1);
+  const { options } = sourceProducer('large', {}, loadWorkerConfig({}).config);
+  const builder = new RecordBatchBuilder('large', 0, 0);
+  builder.append(0, value, -1, -1, value, 0, value.length, noHeaders);
+  const producer = w.worker.broker.producer(options);
+  await producer.send([builder.finish()]);
+  await producer.close();
+  const [{ latest }] = await admin.offsets([{ topic: 'large', partition: 0 }]);
+  assert.equal(latest, 1);
 });
 
 test('while the schema registry is away a batch is kept; nothing is lost', async t => {
