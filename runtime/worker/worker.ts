@@ -2,6 +2,7 @@
  * Runs connectors and tasks as it is told, and reports how they are; what is to run where is the herder's matter. Connectors live in the main
  * thread, tasks on a pool of threads.
  */
+import { asConnectError } from '../../schemas/errors.ts';
 import type { Config, Logger, SourceOffset, SourcePartition } from '../api/index.ts';
 import type { Broker } from '../broker/port.ts';
 import type { WorkerConfig } from '../config/workerConfig.ts';
@@ -136,7 +137,13 @@ export class Worker {
       partition,
       offset,
     ]);
-    const complete = (await hook.alterOffsets?.(config, pairs)) ?? false;
+    let complete: boolean;
+    try {
+      complete = (await hook.alterOffsets?.(config, pairs)) ?? false;
+    } catch (error) {
+      // Whatever a connector trips over in them came with the request.
+      throw asConnectError(error, 'OFFSETS_INVALID');
+    }
     await offsets.write(all);
     return complete;
   }
