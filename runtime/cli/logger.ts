@@ -13,7 +13,10 @@ const methods = { error: 'ERROR', warn: 'WARN', info: 'INFO', debug: 'DEBUG' } a
 
 export function createLogger(levels: LogLevels, output: NodeJS.WriteStream = process.stderr): Logger {
   const destination = output.isTTY ? { write: (line: string) => void output.write(prettyLine(line)) } : output;
-  const log = pino({ level: 'debug', base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+  const log = pino(
+    { level: 'debug', base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: plainError } },
+    destination,
+  );
   const method =
     (name: keyof Logger) =>
     (fields: object, message: string): void => {
@@ -22,6 +25,11 @@ export function createLogger(levels: LogLevels, output: NodeJS.WriteStream = pro
       if (levels.isEnabled(source, methods[name])) log[name](fields, message);
     };
   return { error: method('error'), warn: method('warn'), info: method('info'), debug: method('debug') };
+}
+
+/** Errors of task threads come as plain objects that say all; pino would call them "Object". */
+function plainError(error: unknown): unknown {
+  return error instanceof Error ? pino.stdSerializers.err(error) : error;
 }
 
 const levelNames: Readonly<Record<number, string>> = { 20: 'DEBUG', 30: 'INFO ', 40: 'WARN ', 50: 'ERROR' };
