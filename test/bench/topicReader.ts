@@ -15,6 +15,8 @@ export interface Drained {
   readonly seconds: number;
   /** From the call until the first record was seen. */
   readonly firstEventMs: number;
+  /** `performance.now()` of the look that saw the last one. */
+  readonly endedAt: number;
 }
 
 export class TopicReader {
@@ -59,7 +61,7 @@ export class TopicReader {
       }
       if (end >= target) {
         const seconds = (now - firstAt) / 1000;
-        return { records: end - firstEnd, seconds, firstEventMs: firstAt - start };
+        return { records: end - firstEnd, seconds, firstEventMs: firstAt - start, endedAt: now };
       }
       if (now - lastMovedAt > PATIENCE_MS)
         throw new Error(`${topic} stands at ${end} of ${target} records for ${PATIENCE_MS / 1000} s`);

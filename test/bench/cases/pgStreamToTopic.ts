@@ -1,6 +1,6 @@
 /**
  * Committed updates into a topic. The backlog is made while the connectors are stopped; each then drains its own slot of the same changes, timed from
- * the first look that sees events to the last event acknowledged. pg_recvlogical draining a slot shows what the server itself can send.
+ * the moment the slot is read from to the last event acknowledged. pg_recvlogical draining a slot shows what the server itself can send.
  */
 import type { Options } from '../options.ts';
 import { ProcessMeter } from '../processMeter.ts';
@@ -64,13 +64,16 @@ export async function pgStreamToTopic(servers: Servers, options: Options, report
       const meter = new ProcessMeter(worker.pid);
       await worker.rest.resume(connector.name);
       const target = base + options.records;
-      const drained = await reader.drain(topic, base, target, connector.check);
+      const [startedAt, { endedAt }] = await Promise.all([
+        slotActive(servers, DATABASE, connector.slot, true),
+        reader.drain(topic, base, target, connector.check),
+      ]);
       const { cpuMicros, rssMiB } = meter.stop();
       await stop(servers, connector);
       report.run(worker.system, {
         records: options.records,
         bytes: await reader.byteLength(topic, base, target),
-        seconds: (drained.seconds * options.records) / drained.records,
+        seconds: (endedAt - startedAt) / 1000,
         cpuMicros,
         rssMiB,
       });
@@ -78,10 +81,12 @@ export async function pgStreamToTopic(servers: Servers, options: Options, report
     if (recvlogical !== null) {
       progress(`run ${run}: pg_recvlogical`);
       const { rows: lsn } = await client.query<{ lsn: string }>('SELECT pg_current_wal_lsn() AS lsn');
-      report.run(
-        'pg_recvlogical',
-        await drainWithRecvlogical(recvlogical, servers.postgres.url(DATABASE), RAW_SLOT, lsn[0]!.lsn, options.records),
-      );
+      const [startedAt, { bytes, endedAt }] = await Promise.all([
+        slotActive(servers, DATABASE, RAW_SLOT, true),
+        drainWithRecvlogical(recvlogical, servers.postgres.url(DATABASE), RAW_SLOT, lsn[0]!.lsn),
+      ]);
+      const seconds = (endedAt - startedAt) / 1000;
+      report.run('pg_recvlogical', { records: options.records, bytes, seconds, cpuMicros: null, rssMiB: null });
     }
   }
   await client.end();

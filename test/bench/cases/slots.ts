@@ -16,11 +16,17 @@ async function isActive(servers: Servers, database: string, slot: string): Promi
   }
 }
 
-/** Waits until the slot is there and is read from, or is not. */
-export async function slotActive(servers: Servers, database: string, slot: string, active: boolean): Promise<void> {
-  await waitUntil(`slot ${slot} is ${active ? 'active' : 'at rest'}`, TIMEOUT_MS, async () => {
-    return (await isActive(servers, database, slot)) === active;
-  });
+/** Waits until the slot is there and is read from, or is not; the time of that, by `performance.now()`. */
+export async function slotActive(servers: Servers, database: string, slot: string, active: boolean): Promise<number> {
+  await waitUntil(
+    `slot ${slot} is ${active ? 'active' : 'at rest'}`,
+    TIMEOUT_MS,
+    async () => {
+      return (await isActive(servers, database, slot)) === active;
+    },
+    10,
+  );
+  return performance.now();
 }
 
 export async function dropSlot(servers: Servers, database: string, slot: string): Promise<void> {
