@@ -1,6 +1,17 @@
 /** Settings that are not known are named once per process, so that a misspelt key does not go unnoticed. */
 import type { Logger } from '../../api/logger.ts';
 import { connectionKeys } from './clientSettings.ts';
+import { consumerKeys } from './consumerSettings.ts';
+import { producerKeys } from './producerSettings.ts';
+
+export function isKnownClientKey(client: 'producer' | 'consumer' | 'admin', key: string): boolean {
+  const own = { producer: producerKeys, consumer: consumerKeys, admin: connectionKeys }[client];
+  return isKnown(key, own);
+}
+
+function isKnown(key: string, known: ReadonlySet<string>): boolean {
+  return known.has(key) || connectionKeys.has(key) || ignored.has(key);
+}
 
 const warned = new Set<string>();
 
@@ -37,9 +48,7 @@ export function warnUnknown(
   known: ReadonlySet<string>,
   logger: Logger,
 ): void {
-  const unknown = Object.keys(settings).filter(
-    key => !known.has(key) && !connectionKeys.has(key) && !ignored.has(key) && !warned.has(key),
-  );
+  const unknown = Object.keys(settings).filter(key => !isKnown(key, known) && !warned.has(key));
   for (const key of unknown) warned.add(key);
   if (unknown.length > 0)
     logger.warn({ keys: unknown }, `Kafka client settings that are not known are ignored: ${unknown.join(', ')}`);

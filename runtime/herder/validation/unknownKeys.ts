@@ -1,11 +1,13 @@
 /** The keys of a connector config that nobody reads, so that a misspelt one does not go unseen. */
 import type { ConfigKeys } from '../../api/configDef.ts';
 import type { Config } from '../../api/index.ts';
+import { isKnownClientKey } from '../../broker/kafka/warnUnknown.ts';
 import { sinkConnectorDef, sourceConnectorDef } from '../../config/connectorKeys.ts';
 import type { ConnectorPlugin, PluginKind, PluginRegistry } from '../../worker/pluginRegistry.ts';
 
-/** Passed on to Kafka clients and topics, which complain of what they do not know themselves. */
-const passedOn = /^((producer|consumer|admin)\.override|topic\.creation)\./;
+/** Passed on to topics, of which the broker refuses what it does not know. */
+const passedOn = /^topic\.creation\./;
+const override = /^(producer|consumer|admin)\.override\.(.+)$/;
 /** Java's worker writes it into task configs, which people copy. */
 const always = ['name', 'task.class'];
 
@@ -39,5 +41,9 @@ export function unknownKeys(plugin: ConnectorPlugin, config: Config, plugins: Pl
   for (const [role, kind] of roles) {
     add(`${role}.`, plugins.find(config[role] ?? '', kind)?.configDef.keys ?? {});
   }
-  return Object.keys(config).filter(key => !known.has(key) && !passedOn.test(key) && plugin.readsKey?.(key) !== true);
+  return Object.keys(config).filter(key => {
+    const [, client, clientKey] = override.exec(key) ?? [];
+    if (client !== undefined) return !isKnownClientKey(client as 'producer' | 'consumer' | 'admin', clientKey!);
+    return !known.has(key) && !passedOn.test(key) && plugin.readsKey?.(key) !== true;
+  });
 }
