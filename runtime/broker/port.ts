@@ -53,8 +53,8 @@ export interface Producer {
   sendOffsets(groupId: string, offsets: readonly PartitionOffset[]): Promise<void>;
   commitTransaction(): Promise<void>;
   abortTransaction(): Promise<void>;
-  /** Waits for what is under way. */
-  close(): Promise<void>;
+  /** Waits for what is under way, for this long at most (default 30 s); what is then left rejects. */
+  close(timeoutMs?: number): Promise<void>;
 }
 
 export interface PartitionOffset extends TopicPartition {

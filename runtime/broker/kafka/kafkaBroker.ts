@@ -2,6 +2,7 @@
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { Logger } from '../../api/logger.ts';
 import type { Admin, Broker, Consumer, ConsumerOptions, GroupHold, Producer, ProducerOptions } from '../port.ts';
+import { pause } from './backoff.ts';
 import { connectionKeys, parseClientSettings } from './clientSettings.ts';
 import { consumerKeys } from './consumerSettings.ts';
 import { KafkaGroupHold } from './groupHold.ts';
@@ -14,11 +15,14 @@ import { warnUnknown } from './warnUnknown.ts';
 
 type Settings = Readonly<Record<string, string>>;
 
+/** Whoever needs more time for a client closes it before. */
+const closeTimeoutMs = 500;
+
 export class KafkaBroker implements Broker {
   readonly #settings: Settings;
   readonly #logger: Logger;
   readonly #cluster: KafkaCluster;
-  readonly #clients = new Set<{ close(): Promise<void> }>();
+  readonly #clients = new Set<{ close(timeoutMs?: number): Promise<void> }>();
 
   private constructor(settings: Settings, logger: Logger) {
     this.#settings = settings;
@@ -71,7 +75,11 @@ export class KafkaBroker implements Broker {
   }
 
   async close(): Promise<void> {
-    const closed = await Promise.allSettled([...this.#clients].map(client => client.close()));
+    const inTime = new AbortController();
+    const closing = Promise.allSettled([...this.#clients].map(client => client.close(closeTimeoutMs)));
+    const late = pause(2 * closeTimeoutMs, inTime.signal).then(() => []);
+    const closed = await Promise.race([closing, late]);
+    inTime.abort();
     this.#cluster.close();
     for (const result of closed) {
       if (result.status === 'rejected')

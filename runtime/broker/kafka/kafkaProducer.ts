@@ -125,9 +125,9 @@ export class KafkaProducer implements Producer {
     this.#state = 'ready';
   }
 
-  async close(): Promise<void> {
+  async close(timeoutMs = closeTimeoutMs): Promise<void> {
     if (this.#closing.signal.aborted) return;
-    const timer = setTimeout(() => this.#sender.fail(closedError()), closeTimeoutMs);
+    const timer = setTimeout(() => this.#sender.fail(closedError()), timeoutMs);
     await this.#whenIdle();
     clearTimeout(timer);
     this.#closing.abort();

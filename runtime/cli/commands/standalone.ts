@@ -26,7 +26,7 @@ const flags: readonly WorkerFlag[] = [
   'log-level',
 ];
 /** Beyond the tasks' own time, for statuses and connections. */
-const closingMs = 5_000;
+const closingMs = 8_000;
 /** As long as Kafka Connect's own start waits for its cluster. */
 const brokerWaitMs = 60_000;
 const brokerRetryMs = 2_000;

@@ -3,6 +3,9 @@ import { ConnectError } from '../../../schemas/errors.ts';
 import { ConfigState } from './configState.ts';
 import { type InternalRecord, InternalTopic, type InternalTopicOptions } from './internalTopic.ts';
 
+/** Nobody waits for a write any more when the worker stops. */
+const closeTimeoutMs = 1_000;
+
 export class ConfigStore {
   readonly state: ConfigState;
   readonly #topic: InternalTopic;
@@ -31,6 +34,6 @@ export class ConfigStore {
   }
 
   async close(): Promise<void> {
-    await this.#topic.close();
+    await this.#topic.close(closeTimeoutMs);
   }
 }

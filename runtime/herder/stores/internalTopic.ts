@@ -28,6 +28,7 @@ export class InternalTopic {
   readonly #options: InternalTopicOptions;
   readonly #partitions: number;
   #producer: Producer | null = null;
+  #closed = false;
 
   private constructor(options: InternalTopicOptions, partitions: number) {
     this.#options = options;
@@ -44,6 +45,7 @@ export class InternalTopic {
 
   async write(records: readonly InternalRecord[]): Promise<void> {
     const { spec, broker, clientId, logger } = this.#options;
+    if (this.#closed) throw new ConnectError('BROKER_PRODUCER_CLOSED', `topic ${spec.name} is closed`);
     const now = Date.now();
     const builders = new Map<number, RecordBatchBuilder>();
     for (const { key, value } of records) {
@@ -68,8 +70,10 @@ export class InternalTopic {
     }
   }
 
-  async close(): Promise<void> {
-    await this.#producer?.close();
+  /** What is not written within the time rejects. */
+  async close(timeoutMs?: number): Promise<void> {
+    this.#closed = true;
+    await this.#producer?.close(timeoutMs);
   }
 
   async #readAll(apply: (record: InternalRecord) => void): Promise<void> {

@@ -2,10 +2,12 @@
  * The status topic and what it says. A status has its effect at once and is written behind, in order; one that cannot be written is logged, since
  * statuses follow from what runs and never decide it.
  */
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from '../../api/logger.ts';
 import { type InternalRecord, InternalTopic, type InternalTopicOptions } from './internalTopic.ts';
 import { StatusState } from './statusState.ts';
 
+const closeTimeoutMs = 1_000;
 /** Bound for what waits for the broker: one record for each connector, task and topic. */
 const maxPending = 10_000;
 
@@ -42,9 +44,14 @@ export class StatusStore {
     while (this.#writing !== null) await this.#writing;
   }
 
+  /** The last statuses are worth a moment: where the broker is away they are given up, and named in the log. */
   async close(): Promise<void> {
+    const waiting = new AbortController();
+    const late = wait(closeTimeoutMs, undefined, { signal: waiting.signal }).catch(() => undefined);
+    await Promise.race([this.flush(), late]);
+    waiting.abort();
+    await this.#topic.close(0);
     await this.flush();
-    await this.#topic.close();
   }
 
   async #writeBehind(): Promise<void> {

@@ -37,6 +37,8 @@ export interface OffsetChange {
 
 const pollMs = 1000;
 
+const closeTimeoutMs = 500;
+
 export class OffsetStore {
   readonly #broker: Broker;
   readonly #topic: OffsetTopic;
@@ -201,6 +203,7 @@ export class OffsetStore {
   async close(): Promise<void> {
     this.#closed.abort();
     await this.#consumer.close();
-    await this.#producer?.close();
+    // Whoever wrote has its answer, or was given up with its task.
+    await this.#producer?.close(closeTimeoutMs);
   }
 }
