@@ -94,7 +94,10 @@ export class KafkaGroupHold {
         const member = group?.members[0];
         if (member === undefined) return null;
         const where = `${member.clientId} at ${member.clientHost.replace(/^\//, '')}`;
-        return group?.protocol === protocolName ? (claimOf(member.memberMetadata)?.holder ?? where) : where;
+        if (group?.protocol !== protocolName) return where;
+        const holder = claimOf(member.memberMetadata)?.holder ?? where;
+        // Whoever has the same address was killed and is this worker of before. If it lives after all, on another host, joining tells.
+        return holder === this.#hold.holder ? null : holder;
       },
       { signal: this.#closing.signal },
     );

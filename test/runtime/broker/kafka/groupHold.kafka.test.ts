@@ -54,3 +54,27 @@ test('of two that take a group at once one goes on; a third is refused by name u
   await brokers[1 - loser]!.close();
   await hold(2);
 });
+
+test('the worker of before at the same address is not waited for; if it lives after all, the later one is told', async t => {
+  const groupId = `hold-${randomUUID()}`;
+  const open = (): Promise<Broker> =>
+    connectBroker({ kind: 'kafka', settings: { 'bootstrap.servers': bootstrap } }, silent);
+  const [first, second] = await Promise.all([open(), open()]);
+  t.after(async () => {
+    await Promise.all([first.close(), second.close()]);
+    const last = await open();
+    await last.admin().deleteGroup(groupId);
+    await last.close();
+  });
+  const holder = 'host:8083';
+  let firstTold: unknown = null;
+  await first.holdGroup({ groupId, clientId: 'worker', holder, onTaken: error => (firstTold = error) });
+  const started = Date.now();
+  const told = new Promise<unknown>((resolve, reject) => {
+    second.holdGroup({ groupId, clientId: 'worker', holder, onTaken: resolve }).catch(reject);
+  });
+  const error = await told;
+  assert.ok(error instanceof ConnectError && error.code === 'WORKER_GROUP_IN_USE', String(error));
+  assert.ok(Date.now() - started < 9_000);
+  assert.equal(firstTold, null);
+});
