@@ -165,9 +165,21 @@ export class TaskHost implements TaskExecutor {
     return store;
   }
 
+  /** Opens the store of offsets before the first source asks for it: making the topic takes brokers a while. */
+  openOffsets(): void {
+    this.#store(this.#options.config['offset.storage.topic']).catch(error => {
+      this.#options.logger.debug(
+        { err: error },
+        'the topic of source offsets is opened again by the first task that needs it',
+      );
+    });
+  }
+
   async close(gracefulMs: number): Promise<void> {
     await Promise.all([...this.#tasks.values()].map(({ runner }) => this.stopTask(runner.control.id, gracefulMs)));
-    for (const store of this.#stores.values()) await (await store).close();
+    const stores = [...this.#stores.values()].map(async store => (await store).close());
+    // one that is still being opened, the broker being away, ends with its connection
+    await endsWithin(Promise.allSettled(stores), cancelMs);
     await this.#registry?.close?.();
     await this.broker.close();
   }
@@ -178,7 +190,7 @@ const cancelMs = 1_000;
 
 const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError';
 
-async function endsWithin(ended: Promise<void>, ms: number): Promise<boolean> {
+async function endsWithin(ended: Promise<unknown>, ms: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>(resolve => {
     timer = setTimeout(() => resolve(false), ms);

@@ -30,6 +30,18 @@ async function open({ config, pluginModules }: Init): Promise<TaskHost> {
   });
 }
 
+/** Loads plugins, connects and opens the offsets before the first task comes. */
+function openAhead(message: Init): void {
+  const own = open(message);
+  opening = own;
+  own.then(
+    opened => opened.openOffsets(),
+    () => {
+      if (opening === own) opening = null; // the first task tries again and tells
+    },
+  );
+}
+
 /** A host that could not be opened, since the broker was away for one, fails the task that asked for it; the next task tries again. */
 async function start(request: TaskRequest): Promise<void> {
   const { id } = request;
@@ -53,6 +65,7 @@ async function handle(message: ToThread): Promise<void> {
   switch (message.type) {
     case 'init':
       init = message;
+      openAhead(message);
       return;
     case 'start':
       return start(message.request);
