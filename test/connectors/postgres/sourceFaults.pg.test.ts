@@ -101,6 +101,8 @@ test('values of a row whose transaction waits for a standby are read when others
     await waitUntil('the setting is there', 10_000, async () => {
       return (await writer.query('SHOW synchronous_standby_names')).rows[0].synchronous_standby_names === 'nobody';
     });
+    // the checkpointer tells commits to wait: having made a checkpoint, it has taken in the setting
+    await harness.sql.query('CHECKPOINT');
     const update = writer.query('UPDATE item SET id = 2');
     const polled = harness.pollUntil(3);
     const count = async (condition: string): Promise<number> =>
