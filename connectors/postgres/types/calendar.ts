@@ -1,30 +1,9 @@
 /** Proleptic Gregorian dates and times of day as numbers and as ISO text, in Java's spelling. Microseconds are bigint. */
-
-const MICROS_PER_DAY = 86_400_000_000n;
-
-/** Days since 1970-01-01 of an astronomical year (0 = 1 BC), month 1-12, day. */
-export function daysFromCivil(year: number, month: number, day: number): number {
-  const y = month <= 2 ? year - 1 : year;
-  const era = Math.floor(y / 400);
-  const yearOfEra = y - era * 400;
-  const dayOfYear = Math.floor((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5) + day - 1;
-  const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear;
-  return era * 146097 + dayOfEra - 719468;
-}
+import { civilFromDays, DAY_US, daysFromCivil } from '../../shared/isoTime.ts';
 
 /** ISO date of days since 1970-01-01: `2021-03-04`, `-0043-03-15`, `+10000-01-01`. */
 export function isoDate(days: number): string {
-  const z = days + 719468;
-  const era = Math.floor(z / 146097);
-  const dayOfEra = z - era * 146097;
-  const yearOfEra = Math.floor(
-    (dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36524) - Math.floor(dayOfEra / 146096)) / 365,
-  );
-  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
-  const shifted = Math.floor((5 * dayOfYear + 2) / 153);
-  const day = dayOfYear - Math.floor((153 * shifted + 2) / 5) + 1;
-  const month = shifted + (shifted < 10 ? 3 : -9);
-  const year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0);
+  const { year, month, day } = civilFromDays(days);
   const digits = String(Math.abs(year)).padStart(4, '0');
   return `${year < 0 ? '-' : year > 9999 ? '+' : ''}${digits}-${two(month)}-${two(day)}`;
 }
@@ -45,8 +24,8 @@ export function isoTime(microsOfDay: number, digits: number | null): string {
 }
 
 export function isoTimestamp(micros: bigint, digits: number | null): string {
-  const days = floorDiv(micros, MICROS_PER_DAY);
-  return `${isoDate(Number(days))}T${isoTime(Number(micros - days * MICROS_PER_DAY), digits)}`;
+  const days = floorDiv(micros, DAY_US);
+  return `${isoDate(Number(days))}T${isoTime(Number(micros - days * DAY_US), digits)}`;
 }
 
 /** The dates of rows that lie together are mostly one: its text is kept. */
@@ -90,7 +69,7 @@ export function parseTime(text: string): number {
 /** Microseconds since 1970 of a timestamp; a zone in the text is applied. */
 export function parseTimestamp(text: string): bigint {
   const space = text.indexOf(' ');
-  const micros = BigInt(parseDate(text)) * MICROS_PER_DAY + BigInt(parseTime(text.slice(space + 1)));
+  const micros = BigInt(parseDate(text)) * DAY_US + BigInt(parseTime(text.slice(space + 1)));
   return micros - BigInt(zoneSeconds(text.slice(space + 1))) * 1_000_000n;
 }
 
