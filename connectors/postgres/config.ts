@@ -71,7 +71,6 @@ export interface SourceSettings {
   readonly heartbeatQuery: string | null;
   readonly statusIntervalMs: number;
   readonly maxBatchSize: number;
-  readonly maxQueueBytes: number;
   readonly pollIntervalMs: number;
 }
 
@@ -177,7 +176,6 @@ function settingsOf(config: Config, v: Values): SourceSettings {
     heartbeatQuery: v['heartbeat.action.query'],
     statusIntervalMs: v['status.update.interval.ms'],
     maxBatchSize: v['max.batch.size'],
-    maxQueueBytes: v['max.queue.size.in.bytes'] || 16777216,
     pollIntervalMs: v['poll.interval.ms'],
   };
 }

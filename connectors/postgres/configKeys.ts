@@ -185,7 +185,6 @@ export const sourceKeys = {
   },
   'status.update.interval.ms': number(10000, 'Interval at which the server is told what is safe.', 1),
   'max.batch.size': number(16384, 'Most events handed on at a time.', 1),
-  'max.queue.size.in.bytes': number(16777216, 'Most bytes read ahead of the worker; 0 = the default.'),
   'poll.interval.ms': number(500, 'Longest wait for events.', 1),
   'event.processing.failure.handling.mode': choice(
     ['fail'],

@@ -5,6 +5,7 @@ import type { ConnectRecord, Header, SourceOffset, SourcePartition } from './rec
 /**
  * Records of one topic with one key schema and one value schema, in source order. Batches of a poll are delivered in order; the order of records
  * of one key is that of the batches. A batch offers its records as plain values, and where it can also as rows of bytes; both give the same record.
+ * It is read until the next poll, not after: a source may use its memory again.
  */
 export interface SourceBatch {
   readonly topic: string;

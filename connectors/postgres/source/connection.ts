@@ -4,16 +4,23 @@ import type { ConnectionOptions } from 'node:tls';
 import pg from 'pg';
 import { ConnectError } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
+import { PieceSocket } from './pieceSocket.ts';
 
 const SESSION =
   '-c DateStyle=ISO -c IntervalStyle=iso_8601 -c TimeZone=UTC -c extra_float_digits=3 -c bytea_output=hex';
 const CONNECT_TIMEOUT_MS = 30_000;
 
-/** `replication` connections speak the replication protocol and plain SQL both. */
+export interface ConnectOptions {
+  /** It speaks the replication protocol and plain SQL both. */
+  readonly replication?: boolean;
+  /** It is to be read by a `RawStream`. */
+  readonly isRaw?: boolean;
+}
+
 export async function connect(
   settings: SourceSettings,
   purpose: string,
-  options: { readonly replication?: boolean } = {},
+  options: ConnectOptions = {},
 ): Promise<pg.Client> {
   const { mode } = settings.ssl;
   const isPlainFirst = mode === 'allow' || mode === 'disable';
@@ -29,7 +36,7 @@ export async function connect(
 async function open(
   settings: SourceSettings,
   purpose: string,
-  options: { readonly replication?: boolean },
+  options: ConnectOptions,
   ssl: false | ConnectionOptions,
 ): Promise<pg.Client> {
   const config: pg.ClientConfig & { replication?: string } = {
@@ -44,6 +51,7 @@ async function open(
     application_name: `millrace ${purpose} ${settings.prefix}`.slice(0, 63),
     options: SESSION,
     ...(options.replication && { replication: 'database' }),
+    ...(options.isRaw && { stream: () => new PieceSocket() }),
   };
   const client = new pg.Client(config);
   // A connection that is lost while idle says so by an event; the next use of it fails and is dealt with there.

@@ -9,10 +9,9 @@ import type pg from 'pg';
 import { missingBytes, RawStream, serverError } from './rawStream.ts';
 
 const HEADER_BYTES = 19;
-const QUEUE_BYTES = 8 * 1024 * 1024;
 const WAIT_MS = 1000;
 /** A snapshot has no one waiting for single rows. */
-const LINGER = { bytes: 512 * 1024, ms: 10 };
+const GATHER_MS = 10;
 const EMPTY = Buffer.alloc(0);
 
 export interface CopiedRows {
@@ -30,7 +29,7 @@ export async function* copyRows(
   maxRows: number,
   signal: AbortSignal,
 ): AsyncGenerator<CopiedRows> {
-  const stream = RawStream.take(client, QUEUE_BYTES);
+  const stream = RawStream.take(client, { isReused: false });
   let isIdle = false;
   try {
     stream.query(`COPY (${sql}) TO STDOUT (FORMAT binary)`);
@@ -40,7 +39,7 @@ export async function* copyRows(
     let hasEnded = false;
     while (!isIdle) {
       signal.throwIfAborted();
-      const bytes = await stream.read(rest, missingBytes(rest, 0), WAIT_MS, LINGER, signal);
+      const bytes = await stream.read(rest, missingBytes(rest, 0), WAIT_MS, GATHER_MS, signal);
       if (bytes === null) continue;
       const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       let positions = new Int32Array(Math.min(maxRows, 16384));

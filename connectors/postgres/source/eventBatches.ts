@@ -4,6 +4,8 @@ import { processingTime } from './envelope.ts';
 import { type BatchCommon, StreamBatch } from './streamBatch.ts';
 import type { TableVersion } from './tableVersion.ts';
 
+const MOST_SPARE = 16;
+
 export class EventBatches {
   private readonly common: BatchCommon;
   private readonly hasTransactions: boolean;
@@ -11,8 +13,8 @@ export class EventBatches {
   private readonly versions = new Map<number, TableVersion | null>();
   private readonly open = new Map<number, StreamBatch>();
   private batches: StreamBatch[] = [];
-  /** Records of the last batch of each version: the next one is made for as many. */
-  private readonly counts = new WeakMap<TableVersion, number>();
+  /** Those of the last take, whose records were published by the time the next begin. */
+  private spare: StreamBatch[] = [];
   private lastOid = -1;
   private last: StreamBatch | null = null;
   private origin: string | null = null;
@@ -80,8 +82,8 @@ export class EventBatches {
   }
 
   private add(version: TableVersion, isKeyed: boolean): StreamBatch {
-    const expected = isKeyed ? (this.counts.get(version) ?? 0) : 1;
-    const batch = new StreamBatch(version, isKeyed, this.hasTransactions, this.origin, this.originLsn, expected);
+    const batch = this.spare.pop() ?? new StreamBatch(this.hasTransactions);
+    batch.begin(version, isKeyed, this.origin, this.originLsn);
     this.batches.push(batch);
     return batch;
   }
@@ -99,13 +101,13 @@ export class EventBatches {
     return position;
   }
 
-  /** `bytes` is what all positions point into. */
+  /** `bytes` is what all positions point into. The batches hold until the next record is added. */
   take(bytes: Buffer): SourceBatch[] {
     if (this.batches.length === 0) return [];
     const all = this.extra.length === 0 ? bytes : Buffer.concat([bytes, ...this.extra]);
     const now = processingTime();
     const batches = this.batches.filter(batch => batch.count > 0).map(batch => batch.finish(all, now, this.common));
-    for (const { version, count } of this.batches) this.counts.set(version, count);
+    this.spare = this.batches.slice(0, MOST_SPARE).reverse();
     this.batches = [];
     this.open.clear();
     this.lastOid = -1;

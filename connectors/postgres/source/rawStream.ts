@@ -1,60 +1,75 @@
 /**
- * The bytes of a connection while it copies, without a parser between: chunks as the socket gives them, joined when asked for. pg makes an object of
- * each CopyData message, which costs more than all the rest of the decoding. Encryption and login stay pg's; the connection must be idle when taken.
- * Bounded: above `maxBytes` the socket is paused.
+ * The bytes of a connection while it copies, without a parser between. pg makes an object of each CopyData message, which costs more than all the rest
+ * of the decoding. Encryption and login stay pg's; the connection must be idle when taken.
+ *
+ * The socket is read only while a reader waits. PostgreSQL sends each change by itself: a reader that takes each as it comes is woken for every one, and
+ * the server pays for waking it. Between reads the kernel gathers them.
  */
 import type { Duplex } from 'node:stream';
 import type pg from 'pg';
 import { ConnectError } from '../../../runtime/api/index.ts';
+import { PieceSocket } from './pieceSocket.ts';
 
 const END_TIMEOUT_MS = 1000;
+const LEAST_BYTES = 64 * 1024;
+/** A read ends here and leaves the rest to the next: between reads the records go out. */
+const MOST_BYTES = 256 * 1024;
+/** A larger buffer, for a large row, is not kept. */
+const MOST_KEPT_BYTES = 4 * 1024 * 1024;
+const EMPTY = Buffer.alloc(0);
 
 type DataListener = (chunk: Buffer) => void;
-interface Waiter {
-  resolve(): void;
-}
 
-export interface Linger {
-  readonly bytes: number;
-  readonly ms: number;
+export interface RawStreamOptions {
+  /** What is read holds until the next read but one, and its memory is used again; else it is the reader's. */
+  readonly isReused: boolean;
 }
-export const NO_LINGER: Linger = { bytes: 0, ms: 0 };
 
 export class RawStream {
   private readonly socket: Duplex;
-  private readonly maxBytes: number;
+  private readonly options: RawStreamOptions;
   private readonly pgListeners: DataListener[];
-  private chunks: Buffer[] = [];
-  private bytes = 0;
+  /** What the next read gives: `length` bytes of `bytes`. The other buffer holds what the last one gave. */
+  private bytes: Buffer = EMPTY;
+  private length = 0;
+  private other: Buffer = EMPTY;
+  private hasRest = false;
   private failure: Error | null = null;
-  private waiter: Waiter | null = null;
+  private waiter: (() => void) | null = null;
   /** Bytes without which a reader cannot go on; they may pass the bound. */
   private wanted = 1;
-  lastReceivedMs = Date.now();
+  private lastReadMs = 0;
+  /** There was more than the last read took. */
+  private isCut = false;
+  private stoppedMs = Date.now();
+  private lastReceivedMs = Date.now();
+  private isReading = false;
 
-  private constructor(socket: Duplex, maxBytes: number) {
+  private constructor(socket: Duplex, options: RawStreamOptions) {
     this.socket = socket;
-    this.maxBytes = maxBytes;
+    this.options = options;
     this.pgListeners = socket.listeners('data') as DataListener[];
     for (const listener of this.pgListeners) socket.off('data', listener);
-    socket.on('data', this.onData);
+    socket.pause();
+    if (socket instanceof PieceSocket) socket.onPiece = this.onPiece;
+    else socket.on('data', this.onPiece);
     socket.on('error', this.onError);
     socket.on('close', this.onClose);
   }
 
-  static take(client: pg.Client, maxBytes: number): RawStream {
+  static take(client: pg.Client, options: RawStreamOptions): RawStream {
     // pg's types leave the connection out.
     const { connection } = client as unknown as { connection: { stream: Duplex } };
-    return new RawStream(connection.stream, maxBytes);
+    return new RawStream(connection.stream, options);
+  }
+
+  /** How long nothing came although it was waited for. */
+  get silentMs(): number {
+    return (this.isReading ? Date.now() : this.stoppedMs) - this.lastReceivedMs;
   }
 
   write(bytes: Buffer): void {
     if (this.socket.writable) this.socket.write(bytes);
-  }
-
-  /** Not reading: silence says nothing. */
-  get isPaused(): boolean {
-    return this.socket.isPaused();
   }
 
   /** Ends reads with an error that the socket does not know of. */
@@ -73,73 +88,105 @@ export class RawStream {
   }
 
   /**
-   * All bytes there are, behind `rest`, what an earlier read could not use; null where `wanted` did not come within `timeoutMs`. `linger` = after that,
-   * some time for more to come.
+   * All bytes there are, behind `rest`, what an earlier read could not use; null where `wanted` did not come within `timeoutMs`. Not before `gatherMs` after
+   * the last read: each read has a price of its own.
    */
   async read(
     rest: Buffer,
     wanted: number,
     timeoutMs: number,
-    linger: Linger,
+    gatherMs: number,
     signal: AbortSignal,
   ): Promise<Buffer | null> {
-    await this.waitFor(wanted, timeoutMs, signal);
-    if (this.bytes >= wanted && linger.ms > 0) await this.waitFor(linger.bytes, linger.ms, signal);
-    if (this.bytes < wanted) {
+    if (!this.hasRest) {
+      this.length = 0;
+      // As large as the last one, so that it need not grow.
+      this.makeRoom(Math.max(rest.length + wanted, LEAST_BYTES, Math.min(this.other.length, MOST_KEPT_BYTES)));
+      this.length = rest.copy(this.bytes);
+      this.hasRest = true;
+    }
+    this.wanted = rest.length + wanted;
+    const waitMs = this.isCut ? 0 : this.lastReadMs + gatherMs - performance.now();
+    if (waitMs > 0 && this.failure === null) await this.wait(waitMs, signal, false);
+    this.isCut = false;
+    if (this.failure === null && this.length < this.wanted) await this.wait(timeoutMs, signal, true);
+    this.lastReadMs = performance.now();
+    if (this.length < this.wanted) {
       if (this.failure !== null) throw this.failure;
       return null;
     }
-    const parts = rest.length === 0 ? this.chunks : [rest, ...this.chunks];
-    const all = parts.length === 1 ? parts[0]! : Buffer.concat(parts, rest.length + this.bytes);
-    this.chunks = [];
-    this.bytes = 0;
-    if (this.socket.isPaused()) this.socket.resume();
-    return all;
+    const { bytes, other } = this;
+    this.hasRest = false;
+    this.bytes = this.options.isReused && other.length <= MOST_KEPT_BYTES ? other : EMPTY;
+    this.other = bytes;
+    return bytes.subarray(0, this.length);
   }
 
-  private async waitFor(wanted: number, timeoutMs: number, signal: AbortSignal): Promise<void> {
-    this.wanted = wanted;
-    if (this.bytes >= wanted || this.failure !== null) return;
-    if (this.socket.isPaused()) this.socket.resume();
-    await this.wait(timeoutMs, signal);
-  }
-
-  private wait(timeoutMs: number, signal: AbortSignal): Promise<void> {
+  /** Ends early for an error, and where it reads, once the bytes wanted are there and all that came with them is taken. */
+  private wait(timeoutMs: number, signal: AbortSignal, isReading: boolean): Promise<void> {
     if (signal.aborted) return Promise.resolve();
     return new Promise(resolve => {
       const done = (): void => {
         clearTimeout(timer);
         signal.removeEventListener('abort', done);
         this.waiter = null;
+        if (isReading) this.stopReading();
         resolve();
       };
       const timer = setTimeout(done, timeoutMs);
       signal.addEventListener('abort', done, { once: true });
-      this.waiter = { resolve: done };
+      this.waiter = done;
+      if (isReading) this.startReading();
     });
   }
 
-  private readonly onData = (chunk: Buffer): void => {
+  private startReading(): void {
+    // What is not read says nothing of the server.
+    this.lastReceivedMs += Date.now() - this.stoppedMs;
+    this.isReading = true;
+    this.socket.resume();
+  }
+
+  private stopReading(): void {
+    this.isReading = false;
+    this.stoppedMs = Date.now();
+    this.socket.pause();
+  }
+
+  private readonly onPiece = (piece: Buffer): void => {
     this.lastReceivedMs = Date.now();
-    this.chunks.push(chunk);
-    this.bytes += chunk.length;
-    if (this.bytes > this.maxBytes && this.bytes >= this.wanted) this.socket.pause();
-    if (this.bytes >= this.wanted) this.waiter?.resolve();
+    const hadEnough = this.length >= this.wanted;
+    this.makeRoom(this.length + piece.length);
+    piece.copy(this.bytes, this.length);
+    this.length += piece.length;
+    if (this.length < this.wanted) return;
+    this.isCut = this.length >= MOST_BYTES;
+    if (this.isCut) this.waiter?.();
+    else if (!hadEnough) setImmediate(() => this.waiter?.());
   };
+
+  private makeRoom(length: number): void {
+    if (length <= this.bytes.length) return;
+    const wider = Buffer.allocUnsafeSlow(2 ** Math.ceil(Math.log2(length)));
+    this.bytes.copy(wider, 0, 0, this.length);
+    this.bytes = wider;
+  }
+
   private readonly onError = (error: Error): void => {
     this.failure ??= error;
-    this.waiter?.resolve();
+    this.waiter?.();
   };
   private readonly onClose = (): void => {
     this.failure ??= new ConnectError('PG_UNREACHABLE', 'the server closed the connection', { retriable: true });
-    this.waiter?.resolve();
+    this.waiter?.();
   };
 
   /** Gives the connection back to pg; it must be idle again. */
   release(): void {
     this.detach();
+    if (this.socket instanceof PieceSocket) this.socket.onPiece = null;
     for (const listener of this.pgListeners) this.socket.on('data', listener);
-    if (this.socket.isPaused()) this.socket.resume();
+    this.socket.resume();
   }
 
   /** Sends what is written, then `last`, and ends the connection; what still comes is not read. */
@@ -159,7 +206,8 @@ export class RawStream {
   }
 
   private detach(): void {
-    this.socket.off('data', this.onData);
+    if (this.socket instanceof PieceSocket) this.socket.onPiece = () => {};
+    this.socket.off('data', this.onPiece);
     this.socket.off('error', this.onError);
     this.socket.off('close', this.onClose);
   }

@@ -4,7 +4,7 @@ import { ConnectError } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
 import { quoteName } from './connection.ts';
 import { formatLsn } from './lsn.ts';
-import { type Linger, missingBytes, RawStream } from './rawStream.ts';
+import { missingBytes, RawStream } from './rawStream.ts';
 import { publicationOption } from './server.ts';
 
 const LONGEST_SILENCE_MS = 60_000;
@@ -19,7 +19,7 @@ export class ReplicationSession {
 
   /** `isModern`: PostgreSQL 14 or newer, which knows binary and messages. */
   constructor(client: pg.Client, settings: SourceSettings, start: bigint, isBinary: boolean, isModern: boolean) {
-    this.stream = RawStream.take(client, settings.maxQueueBytes);
+    this.stream = RawStream.take(client, { isReused: true });
     const options = [
       "proto_version '1'",
       `publication_names ${publicationOption(settings.publication.name)}`,
@@ -33,13 +33,13 @@ export class ReplicationSession {
     this.timer.unref();
   }
 
-  read(rest: Buffer, timeoutMs: number, linger: Linger, signal: AbortSignal): Promise<Buffer | null> {
-    return this.stream.read(rest, missingBytes(rest, 0), timeoutMs, linger, signal);
+  read(rest: Buffer, timeoutMs: number, gatherMs: number, signal: AbortSignal): Promise<Buffer | null> {
+    return this.stream.read(rest, missingBytes(rest, 0), timeoutMs, gatherMs, signal);
   }
 
   /** A server that is gone without a word is asked, and given up when it does not answer. */
   private tick(intervalMs: number): void {
-    const silentMs = this.stream.isPaused ? 0 : Date.now() - this.stream.lastReceivedMs;
+    const { silentMs } = this.stream;
     if (silentMs > Math.max(LONGEST_SILENCE_MS, 3 * intervalMs)) {
       this.stream.fail(
         new ConnectError('PG_UNREACHABLE', `the server has been silent for ${silentMs} ms`, { retriable: true }),

@@ -77,7 +77,7 @@ export class SnapshotPhase {
       ));
       this.hasOwnSlot = true;
     }
-    this.reader = await connect(settings, 'snapshot');
+    this.reader = await connect(settings, 'snapshot', { isRaw: true });
     this.point = await beginSnapshot(this.reader, snapshotName, consistentPoint);
     return snapshotBatches(
       this.reader,

@@ -11,7 +11,6 @@ import { formatLsn } from './lsn.ts';
 import { readMissing } from './missingValues.ts';
 import { PgOutputDecoder } from './pgoutput.ts';
 import type { StreamPosition } from './position.ts';
-import { NO_LINGER } from './rawStream.ts';
 import type { RelationVersions } from './relations.ts';
 import { ReplicationSession } from './replicationSession.ts';
 import { readSlot } from './server.ts';
@@ -22,7 +21,7 @@ const BINARY_SINCE = 140000;
 const FIRST_RETRY_MS = 200;
 /** While data keeps coming, a few ms gather more of it: each batch has a price of its own here and in the worker. The first after a rest goes at once. */
 const BUSY_MS = 5;
-const BUSY_LINGER = { bytes: 256 * 1024, ms: 5 };
+const GATHER_MS = 3;
 const EMPTY = Buffer.alloc(0);
 
 export interface StreamOptions {
@@ -78,8 +77,8 @@ export class ChangeStream {
 
   private async receive(session: ReplicationSession, timeoutMs: number): Promise<SourceBatch[]> {
     if (!this.isFull) {
-      const linger = performance.now() < this.busyUntil ? BUSY_LINGER : NO_LINGER;
-      const more = await session.read(this.bytes.subarray(this.at), timeoutMs, linger, this.options.signal);
+      const gatherMs = performance.now() < this.busyUntil ? GATHER_MS : 0;
+      const more = await session.read(this.bytes.subarray(this.at), timeoutMs, gatherMs, this.options.signal);
       if (more === null) return [];
       this.busyUntil = performance.now() + BUSY_MS;
       this.bytes = more;
@@ -158,7 +157,7 @@ export class ChangeStream {
     this.at = 0;
     this.isFull = false;
     const isModern = this.options.serverVersion >= BINARY_SINCE;
-    const client = await connect(settings, 'stream', { replication: true });
+    const client = await connect(settings, 'stream', { replication: true, isRaw: true });
     const session = new ReplicationSession(client, settings, position.lastCommit ?? 0n, this.isBinary, isModern);
     session.flushed = this.confirmed;
     return session;

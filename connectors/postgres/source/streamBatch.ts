@@ -14,7 +14,6 @@ import { LONG } from './envelope.ts';
 import type { TableVersion } from './tableVersion.ts';
 
 const LEAST_CAPACITY = 64;
-const MOST_CAPACITY = 16384;
 const IS_LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 const LOW = IS_LITTLE_ENDIAN ? 0 : 1;
 const HIGH = IS_LITTLE_ENDIAN ? 1 : 0;
@@ -30,48 +29,39 @@ export interface TransactionLongs {
 }
 
 export class StreamBatch {
-  readonly version: TableVersion;
-  readonly isKeyed: boolean;
+  version!: TableVersion;
+  isKeyed = true;
   count = 0;
   byteLength = 0;
-  private capacity: number;
-  private before: Int32Array;
-  private after: Int32Array;
-  private key: Int32Array;
-  private op: Uint8Array;
-  private sequence: Uint8Array;
-  private tombstones: Uint8Array;
+  newestMs = 0n;
+  private capacity = 0;
+  private before!: Int32Array;
+  private after!: Int32Array;
+  private key!: Int32Array;
+  private op!: Uint8Array;
+  private sequence!: Uint8Array;
+  private tombstones!: Uint8Array;
   private hasTombstones = false;
-  private readonly longs: BigInt64Array[];
-  private lsnHalves: Int32Array;
+  private longs: readonly BigInt64Array[] = [];
+  private lsnHalves!: Int32Array;
   /** Records that are halves of a change of key, and the record that holds the other key. */
   private readonly otherKeys: { index: number; header: string; other: number }[] = [];
-  newestMs = 0n;
+  private origin: readonly [string | null, bigint | null] = [null, null];
 
-  private readonly origin: readonly [string | null, bigint | null];
+  constructor(hasTransactions: boolean) {
+    this.resize(LEAST_CAPACITY, hasTransactions ? LONG.collectionOrder + 1 : LONG.lastCommit + 1);
+  }
 
-  constructor(
-    version: TableVersion,
-    isKeyed: boolean,
-    hasTransactions: boolean,
-    origin: string | null,
-    originLsn: bigint | null,
-    expectedCount: number,
-  ) {
-    const capacity = Math.min(MOST_CAPACITY, Math.max(LEAST_CAPACITY, 2 ** Math.ceil(Math.log2(expectedCount + 1))));
-    this.capacity = capacity;
-    this.before = new Int32Array(capacity);
-    this.after = new Int32Array(capacity);
-    this.key = new Int32Array(capacity);
-    this.op = new Uint8Array(capacity);
-    this.sequence = new Uint8Array(capacity);
-    this.tombstones = new Uint8Array(capacity);
+  /** Empties it for another table version. Its arrays are kept: what `finish` gave before must not be read any more. */
+  begin(version: TableVersion, isKeyed: boolean, origin: string | null, originLsn: bigint | null): void {
     this.version = version;
     this.isKeyed = isKeyed;
     this.origin = [origin, originLsn];
-    const count = hasTransactions ? LONG.collectionOrder + 1 : LONG.lastCommit + 1;
-    this.longs = Array.from({ length: count }, () => new BigInt64Array(capacity));
-    this.lsnHalves = new Int32Array(this.longs[LONG.lsn]!.buffer);
+    this.count = 0;
+    this.byteLength = 0;
+    this.newestMs = 0n;
+    this.hasTombstones = false;
+    this.otherKeys.length = 0;
   }
 
   /** Positions are -1 where there is no such row. The LSN comes in halves, so that no bigint is made of it. */
@@ -86,24 +76,20 @@ export class StreamBatch {
     isTombstone: boolean,
   ): number {
     const i = this.count;
-    if (i === this.capacity) this.grow();
+    if (i === this.capacity) this.resize(this.capacity * 2, this.longs.length);
     this.before[i] = before;
     this.after[i] = after;
     this.key[i] = key;
     this.op[i] = op;
-    if (isTombstone) {
-      this.tombstones[i] = 1;
-      this.hasTombstones = true;
-    }
+    this.tombstones[i] = isTombstone ? 1 : 0;
+    if (isTombstone) this.hasTombstones = true;
     const longs = this.longs;
     longs[LONG.tsMs]![i] = transaction.tsMs;
     longs[LONG.tsUs]![i] = transaction.tsUs;
     longs[LONG.tsNs]![i] = transaction.tsNs;
     longs[LONG.txId]![i] = transaction.txId;
-    if (transaction.lastCommit !== null) {
-      longs[LONG.lastCommit]![i] = transaction.lastCommit;
-      this.sequence[i] = 1;
-    }
+    this.sequence[i] = transaction.lastCommit === null ? 0 : 1;
+    if (transaction.lastCommit !== null) longs[LONG.lastCommit]![i] = transaction.lastCommit;
     this.lsnHalves[2 * i + LOW] = lsnLow;
     this.lsnHalves[2 * i + HIGH] = lsnHigh;
     this.count = i + 1;
@@ -131,26 +117,23 @@ export class StreamBatch {
     this.byteLength += byteLength;
   }
 
-  private grow(): void {
-    const capacity = (this.capacity *= 2);
-    const wider = <T extends Int32Array | Uint8Array>(from: T, to: T): T => {
-      to.set(from);
+  private resize(capacity: number, longCount: number): void {
+    const wider = <T extends Int32Array | Uint8Array | BigInt64Array>(from: T | undefined, to: T): T => {
+      if (from !== undefined) to.set(from as never);
       return to;
     };
+    this.capacity = capacity;
     this.before = wider(this.before, new Int32Array(capacity));
     this.after = wider(this.after, new Int32Array(capacity));
     this.key = wider(this.key, new Int32Array(capacity));
     this.op = wider(this.op, new Uint8Array(capacity));
     this.sequence = wider(this.sequence, new Uint8Array(capacity));
     this.tombstones = wider(this.tombstones, new Uint8Array(capacity));
-    this.longs.forEach((from, slot) => {
-      this.longs[slot] = new BigInt64Array(capacity);
-      this.longs[slot]!.set(from);
-    });
+    this.longs = Array.from({ length: longCount }, (_, slot) => wider(this.longs[slot], new BigInt64Array(capacity)));
     this.lsnHalves = new Int32Array(this.longs[LONG.lsn]!.buffer);
   }
 
-  /** `bytes` is where the positions point into. */
+  /** `bytes` is where the positions point into. The batch holds until `begin`. */
   finish(bytes: Buffer, now: readonly bigint[], common: BatchCommon): SourceBatch {
     const { version, isKeyed } = this;
     const rows: WireRows = {

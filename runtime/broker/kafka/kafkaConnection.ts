@@ -96,7 +96,7 @@ export class KafkaConnection {
     return (await response.decode(payload)) as Answer;
   }
 
-  /** Sends a request and resolves with the answer behind its header. Requests go out in the order of calls. */
+  /** Sends a request and resolves with the answer behind its header, or empty once it is written where none is expected. In the order of calls. */
   exchange(request: RawRequest): Promise<Buffer> {
     const connection = this.#connection;
     if (!connection.isConnected()) return Promise.reject(new ConnectionLost(`not connected to ${this.#where()}`));
@@ -108,18 +108,25 @@ export class KafkaConnection {
         if (error.name === 'KafkaJSRequestTimeoutError') this.close();
         reject(new ConnectionLost(`${request.apiName} to ${this.#where()}: ${error.message}`, { cause: error }));
       };
+      const { expectResponse = true } = request;
       connection.requestQueue.push({
         entry: {
           apiKey: request.apiKey,
           apiName: request.apiName,
           apiVersion: request.apiVersion,
           correlationId,
-          resolve: ({ payload }) => resolve(payload ?? Buffer.alloc(0)),
+          resolve: ({ payload }) => {
+            if (expectResponse) resolve(payload ?? Buffer.alloc(0));
+          },
           reject: fail,
         },
-        expectResponse: request.expectResponse ?? true,
+        expectResponse,
         requestTimeout: request.timeoutMs === undefined ? null : request.timeoutMs + this.#settings.requestTimeoutMs,
-        sendRequest: () => this.#write(request, correlationId),
+        sendRequest: () =>
+          this.#write(request, correlationId, error => {
+            if (error) fail(error);
+            else if (!expectResponse) resolve(Buffer.alloc(0));
+          }),
       });
     });
   }
@@ -133,7 +140,7 @@ export class KafkaConnection {
     connection.disconnect().catch(() => {});
   }
 
-  #write(request: RawRequest, correlationId: number): void {
+  #write(request: RawRequest, correlationId: number, written: (error?: Error | null) => void): void {
     const socket = this.#connection.socket!;
     const header = Buffer.allocUnsafe(14 + this.#clientId.length);
     let size = header.length - 4;
@@ -146,7 +153,8 @@ export class KafkaConnection {
     this.#clientId.copy(header, 14);
     socket.cork();
     socket.write(header);
-    for (const piece of request.body) socket.write(piece);
+    const last = request.body.length - 1;
+    for (const [i, piece] of request.body.entries()) socket.write(piece, i === last ? written : undefined);
     socket.uncork();
   }
 

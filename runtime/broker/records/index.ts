@@ -1,5 +1,6 @@
 export { at, batchHeaderBytes } from './batchHeader.ts';
 export { type ScannedBatch, scanBatches } from './batchScan.ts';
+export { BufferPool } from './bufferPool.ts';
 export { partitionForKey } from './partitionForKey.ts';
 export { type Isolation, type RecordColumns, readRecords } from './readRecords.ts';
 export { RecordBatchBuilder } from './recordBatchBuilder.ts';

@@ -5,10 +5,12 @@
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { PendingBatch } from '../port.ts';
 import { batchHeaderBytes } from './batchHeader.ts';
+import { BufferPool } from './bufferPool.ts';
 import { varintBytes, varlongBytes, writeVarint, writeVarlong } from './varint.ts';
 
 const initialBytes = 16 * 1024;
 const maxBatchBytes = 0x7fff_ffff;
+const noPool = new BufferPool(0);
 /** Below this a loop beats the call of `Buffer.copy`. */
 const loopCopyBytes = 48;
 
@@ -19,13 +21,21 @@ export class RecordBatchBuilder {
   recordCount = 0;
   #maxTimestamp = Number.NEGATIVE_INFINITY;
   #bytes: Buffer;
+  readonly #pool: BufferPool;
   #position = batchHeaderBytes;
 
-  constructor(topic: string, partition: number, baseTimestamp: number, expectedBytes: number = initialBytes) {
+  constructor(
+    topic: string,
+    partition: number,
+    baseTimestamp: number,
+    expectedBytes: number = initialBytes,
+    pool: BufferPool = noPool,
+  ) {
     this.topic = topic;
     this.partition = partition;
     this.baseTimestamp = baseTimestamp;
-    this.#bytes = Buffer.allocUnsafe(Math.max(expectedBytes, 2 * batchHeaderBytes));
+    this.#pool = pool;
+    this.#bytes = pool.take(Math.max(expectedBytes, 2 * batchHeaderBytes));
   }
 
   /** Size of the batch so far, uncompressed, header included. */
@@ -105,8 +115,9 @@ export class RecordBatchBuilder {
         `A record batch for ${this.topic}-${this.partition} would take ${needed} bytes; Kafka's format ends at ${maxBatchBytes}.`,
         { place: { topic: this.topic, partition: this.partition } },
       );
-    const grown = Buffer.allocUnsafe(Math.min(Math.max(needed, this.#bytes.length * 2), maxBatchBytes));
+    const grown = this.#pool.take(Math.min(Math.max(needed, this.#bytes.length * 2), maxBatchBytes));
     this.#bytes.copy(grown, batchHeaderBytes, batchHeaderBytes, this.#position);
+    this.#pool.give(this.#bytes);
     this.#bytes = grown;
   }
 }

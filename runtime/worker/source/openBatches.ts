@@ -1,14 +1,17 @@
 /** Record batches being filled, one per topic partition; a full one is closed and waits for the next send. */
 import type { PendingBatch } from '../../broker/port.ts';
-import { RecordBatchBuilder } from '../../broker/records/index.ts';
+import { BufferPool, RecordBatchBuilder } from '../../broker/records/index.ts';
 import type { SourceTopic } from './sourceTopics.ts';
 
 /** Upper bound of what v2 adds to a record: lengths, deltas, attributes. */
 const recordOverheadBytes = 32;
+/** Most memory kept for batches to come. */
+const keptBytes = 16 * 1024 * 1024;
 
 export class OpenBatches {
   recordCount = 0;
   readonly #maxBatchBytes: number;
+  readonly #pool = new BufferPool(keptBytes);
   readonly #byTopic = new Map<SourceTopic, (RecordBatchBuilder | undefined)[]>();
   #closed: PendingBatch[] = [];
   #closedBytes = 0;
@@ -48,7 +51,8 @@ export class OpenBatches {
       builder = undefined;
     }
     if (builder === undefined) {
-      builder = new RecordBatchBuilder(topic.name, partition, now, topic.expectedBytes(partition) + recordBytes);
+      const expectedBytes = topic.expectedBytes(partition) + recordBytes;
+      builder = new RecordBatchBuilder(topic.name, partition, now, expectedBytes, this.#pool);
       this.#lastBuilders[partition] = builder;
     }
     builder.append(timestamp, bytes, keyStart, keyEnd, bytes, valueStart, valueEnd, headers);
@@ -67,6 +71,11 @@ export class OpenBatches {
     this.#closedBytes = 0;
     this.recordCount = 0;
     return batches;
+  }
+
+  /** Acknowledged: its memory serves the next ones. */
+  release(batch: PendingBatch): void {
+    this.#pool.give(batch.bytes);
   }
 
   #select(topic: SourceTopic): void {

@@ -154,7 +154,10 @@ export class Sender {
     this.#sendingBytes -= sending.bytes;
     this.#sendingRecords -= sending.records;
     const { meter, tracker, onTopicUsed } = this.#options;
-    for (const { topic } of sending.batches) onTopicUsed(topic);
+    for (const batch of sending.batches) {
+      onTopicUsed(batch.topic);
+      this.open.release(batch);
+    }
     meter.add('source_record_write_total', sending.records);
     meter.add('source_record_write_bytes_total', sending.bytes);
     meter.set('source_record_active_count', this.activeRecords);
