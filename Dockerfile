@@ -3,7 +3,7 @@ FROM node:20-bookworm-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --no-audit --no-fund
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json ./
 COPY schemas schemas
 COPY runtime runtime
 COPY connectors connectors

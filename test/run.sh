@@ -17,7 +17,7 @@ fi
 if [ "$kind" = unit ]; then exec node --import tsx test/run.ts unit "$pattern"; fi
 
 say "type check, lint, docs, build"
-npx tsc --noEmit
+npx tsc
 npx biome check . --diagnostic-level=error >&2
 npm run --silent docs -- --check
 npm run --silent build

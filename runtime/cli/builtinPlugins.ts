@@ -1,7 +1,8 @@
 /** The plugin modules that come with Millrace, as URLs: task threads import the same. `.ts` from the sources, `.js` from `dist`. */
 const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 
-const paths = [
+/** Without extension, from here. */
+export const builtinPluginPaths: readonly string[] = [
   '../converters/index',
   '../transforms/index',
   '../config/providers/index',
@@ -10,4 +11,6 @@ const paths = [
   '../../connectors/postgres/index',
 ];
 
-export const builtinPlugins: readonly string[] = paths.map(path => new URL(path + extension, import.meta.url).href);
+export const builtinPlugins: readonly string[] = builtinPluginPaths.map(
+  path => new URL(path + extension, import.meta.url).href,
+);

@@ -27,6 +27,7 @@ export interface Worker {
   readonly startMs: number;
   /** Connector settings that only this worker needs. */
   readonly settings: Readonly<Record<string, string>>;
+  stop(): Promise<void>;
 }
 
 export class Servers {
@@ -107,6 +108,7 @@ export class Servers {
       pid: worker.pid,
       startMs: performance.now() - start,
       settings: { 'errors.restart.max': '0' },
+      stop: () => worker.stop(),
     };
   }
 
@@ -125,7 +127,8 @@ export class Servers {
     progress('starting Java Kafka Connect');
     await runScript('connect-debezium.sh', 'install', env);
     const start = performance.now();
-    this.#cleanups.push(() => runScript('connect-debezium.sh', 'clean', env));
+    const stop = (): Promise<void> => runScript('connect-debezium.sh', 'clean', env);
+    this.#cleanups.push(stop);
     await runScript('connect-debezium.sh', 'start', env);
     const startMs = performance.now() - start;
     const pidFile = join(process.env.SERVICES_DIR ?? '.services', `connect-${port}`, 'pid');
@@ -146,6 +149,7 @@ export class Servers {
       pid: Number(readFileSync(pidFile, 'utf8')),
       startMs,
       settings,
+      stop,
     };
   }
 

@@ -8,6 +8,7 @@ import { createTable, createUpdater, fill, TABLE } from '../tables.ts';
 import { TopicReader } from '../topicReader.ts';
 
 export const DATABASE = 'bench_source';
+const WARM_UP = 'bench_warm_up';
 const WARM_UP_ROWS = 20_000;
 
 export async function createSourceDatabase(servers: Servers, options: Options, rows: number): Promise<void> {
@@ -23,39 +24,46 @@ export async function createSourceDatabase(servers: Servers, options: Options, r
   }
 }
 
-/** The workers of the case, ours first, each started cold and timed to its first event, and thereby warmed up. */
+/**
+ * The workers of the case, each started cold and timed to its first event, and thereby warmed up. Before them a worker runs that nobody times: the first
+ * who asks a new broker and registry waits for them to get warm.
+ */
 export async function startWorkers(servers: Servers, options: Options, report: Report): Promise<Worker[]> {
-  const warmUp = 'bench_warm_up';
-  await servers.database(warmUp);
-  const client = await servers.connect(warmUp);
+  await servers.database(WARM_UP);
+  const client = await servers.connect(WARM_UP);
   await client.query(createTable(options.columns));
   await client.query(`CREATE PUBLICATION ${PUBLICATION} FOR TABLE ${TABLE}`);
   await fill(client, options.columns, WARM_UP_ROWS);
   await client.end();
 
-  const workers: Worker[] = [];
-  const starts: { ms: number; rss: number }[] = [];
-  for (const start of options.peer && servers.brokerSettings.kind === 'kafka'
-    ? [() => servers.startWorker(), () => servers.startPeer()]
-    : [() => servers.startWorker()]) {
-    const worker = await start();
-    workers.push(worker);
-    const reader = await TopicReader.open(servers.brokerSettings);
-    const connector = new SourceConnector(servers, worker, warmUp, 'warm_up');
-    const begin = performance.now();
-    await connector.create('initial');
-    const posted = performance.now() - begin;
-    const { firstEventMs } = await reader.drain(connector.topic, 0, WARM_UP_ROWS, connector.check);
-    const startToFirstEventMs = Math.round(worker.startMs + posted + firstEventMs);
-    const rss = Math.round(rssMiB(worker.pid));
-    starts.push({ ms: startToFirstEventMs, rss });
-    report.start(worker.system, { startToFirstEventMs, rssMiB: rss });
-    await worker.rest.delete(connector.name);
-    await reader.close();
-  }
-  const [ours, peer] = starts;
-  if (ours !== undefined && peer !== undefined) {
-    report.ratio('startToFirstEventMs', workers[0]!.system, workers[1]!.system, ours.ms / peer.ms);
-  }
-  return workers;
+  const untimed = await servers.startWorker();
+  await firstEvents(servers, untimed, 'untimed');
+  await untimed.stop();
+
+  const ours = await servers.startWorker();
+  const oursMs = await timed(servers, ours, report);
+  if (!options.peer || servers.brokerSettings.kind !== 'kafka') return [ours];
+  const peer = await servers.startPeer();
+  const peerMs = await timed(servers, peer, report);
+  report.ratio('startToFirstEventMs', ours.system, peer.system, oursMs / peerMs);
+  return [ours, peer];
+}
+
+async function timed(servers: Servers, worker: Worker, report: Report): Promise<number> {
+  const startToFirstEventMs = Math.round(worker.startMs + (await firstEvents(servers, worker, 'warm_up')));
+  report.start(worker.system, { startToFirstEventMs, rssMiB: Math.round(rssMiB(worker.pid)) });
+  return startToFirstEventMs;
+}
+
+/** Milliseconds from the request for a connector to its first event; resolves after its last. */
+async function firstEvents(servers: Servers, worker: Worker, name: string): Promise<number> {
+  const reader = await TopicReader.open(servers.brokerSettings);
+  const connector = new SourceConnector(servers, worker, WARM_UP, name);
+  const begin = performance.now();
+  await connector.create('initial');
+  const posted = performance.now() - begin;
+  const { firstEventMs } = await reader.drain(connector.topic, 0, WARM_UP_ROWS, connector.check);
+  await worker.rest.delete(connector.name);
+  await reader.close();
+  return posted + firstEventMs;
 }
