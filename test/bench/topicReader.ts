@@ -22,6 +22,7 @@ export interface Drained {
 export class TopicReader {
   readonly #broker: Broker;
   readonly #isEmbedded: boolean;
+  readonly #seen = new Set<string>();
 
   private constructor(broker: Broker, isEmbedded: boolean) {
     this.#broker = broker;
@@ -36,7 +37,10 @@ export class TopicReader {
   /** Offset of the next record; 0 while there is no topic. */
   async endOffset(topic: string): Promise<number> {
     const admin = this.#broker.admin();
-    if ((await admin.describeTopics([topic])).length === 0) return 0;
+    if (!this.#seen.has(topic)) {
+      if ((await admin.describeTopics([topic])).length === 0) return 0;
+      this.#seen.add(topic);
+    }
     const [partition] = await admin.offsets([{ topic, partition: 0 }]);
     return partition?.latest ?? 0;
   }
