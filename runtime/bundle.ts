@@ -31,6 +31,14 @@ const ownUrls: Plugin = {
   },
 };
 
+/** Packages that are imported when they are needed stay what they are: bundled, a CommonJS one would have no names to import. */
+const latePackages: Plugin = {
+  name: 'late-packages',
+  setup(bundler) {
+    bundler.onResolve({ filter: /^[^./]/ }, ({ kind }) => (kind === 'dynamic-import' ? { external: true } : null));
+  },
+};
+
 rmSync(resolve(root, 'dist'), { recursive: true, force: true });
 await build({
   absWorkingDir: root,
@@ -44,7 +52,7 @@ await build({
   platform: 'node',
   target: 'node20',
   external,
-  plugins: [ownUrls],
+  plugins: [ownUrls, latePackages],
   // What CommonJS packages expect to be there.
   banner: {
     js: "import { createRequire as $createRequire } from 'node:module'; import { fileURLToPath as $path } from 'node:url'; const require = $createRequire(import.meta.url), __filename = $path(import.meta.url), __dirname = $path(new URL('.', import.meta.url));",
