@@ -56,6 +56,28 @@ export function recordContract(context: ContractContext): void {
     );
   });
 
+  for (const acks of [-1, 0] as const) {
+    test(`memory of a settled send may be written over: acks=${acks}`, async () => {
+      const topic = await context.topic(1);
+      const producer = context.broker.producer({ clientId: 'reuse', acks, idempotent: false });
+      const expected = Array.from({ length: 20 }, (_, i) => String.fromCharCode(97 + i).repeat(900_000));
+      // More than the buffers of a connection hold.
+      await Promise.all(
+        expected.map(async value => {
+          const batch = batchOf(topic, 0, [{ key: null, value }]);
+          await producer.send([batch]);
+          batch.bytes.fill(0x7a);
+        }),
+      );
+      await producer.close();
+      const records = await readPartition(context.broker, topic, 0, expected.length);
+      assert.deepEqual(
+        records.map(record => record.value === expected[record.offset]),
+        expected.map(() => true),
+      );
+    });
+  }
+
   test('close waits for what is under way', async () => {
     const topic = await context.topic(1);
     const producer = context.broker.producer({ clientId: 'closing' });
