@@ -15,8 +15,11 @@ const protocolName = 'millrace-standalone';
 /** How long a process that was killed keeps others from starting. */
 const sessionTimeoutMs = 10_000;
 const heartbeatIntervalMs = 3_000;
+const rebalanceTimeoutMs = 10_000;
 /** Members whose session ran out are removed a moment later. */
-const waitMs = sessionTimeoutMs + 3_000;
+const settledWaitMs = sessionTimeoutMs + 3_000;
+/** One that was killed in a rebalance is first waited for by the others, then by the broker for its answer, and only then for its session. */
+const rebalanceWaitMs = 2 * rebalanceTimeoutMs + settledWaitMs;
 const lookIntervalMs = 500;
 
 /** What members tell each other. */
@@ -25,6 +28,13 @@ interface Claim {
   /** Was the only one up to now. */
   readonly holds: boolean;
   readonly startedMs: number;
+}
+
+interface OtherMember {
+  /** How it calls itself, or where it is. */
+  readonly name: string;
+  /** The group is in no rebalance. */
+  readonly isSettled: boolean;
 }
 
 export class KafkaGroupHold {
@@ -43,7 +53,7 @@ export class KafkaGroupHold {
       protocolType,
       clientId: hold.clientId,
       sessionTimeoutMs,
-      rebalanceTimeoutMs: sessionTimeoutMs,
+      rebalanceTimeoutMs,
       heartbeatIntervalMs,
       protocols: () => [{ name: protocolName, metadata: this.#claim() }],
       assign: async (_, members) => assignments(members),
@@ -57,17 +67,18 @@ export class KafkaGroupHold {
   /** Resolves when the group has no other member; joining it, which brokers delay by seconds, goes on behind. */
   async take(): Promise<void> {
     const { groupId } = this.#hold;
-    const until = Date.now() + waitMs;
-    let said = false;
+    const startedMs = Date.now();
+    let saidMs = 0;
     for (;;) {
       const other = await this.#otherMember();
       if (other === null) break;
-      if (Date.now() >= until) throw inUse(groupId, other);
-      if (!said) {
-        said = true;
+      const waitMs = other.isSettled ? settledWaitMs : rebalanceWaitMs;
+      if (Date.now() >= startedMs + waitMs) throw inUse(groupId, other.name);
+      if (waitMs > saidMs) {
+        saidMs = waitMs;
         this.#cluster.logger.warn(
-          { group: groupId, other, waitMs },
-          `group ${groupId} has another worker, ${other}: waiting up to ${waitMs / 1000} s, in case it ended without leaving`,
+          { group: groupId, other: other.name, waitMs },
+          `group ${groupId} has another worker, ${other.name}: waiting up to ${waitMs / 1000} s, in case it ended without leaving`,
         );
       }
       await pause(lookIntervalMs, this.#closing.signal);
@@ -81,8 +92,8 @@ export class KafkaGroupHold {
     await this.#membership.close();
   }
 
-  /** How it calls itself, or where it is; null = the group is empty. */
-  #otherMember(): Promise<string | null> {
+  /** null = the group is empty. */
+  #otherMember(): Promise<OtherMember | null> {
     const { groupId } = this.#hold;
     return this.#cluster.retrying(
       async () => {
@@ -94,10 +105,11 @@ export class KafkaGroupHold {
         const member = group?.members[0];
         if (member === undefined) return null;
         const where = `${member.clientId} at ${member.clientHost.replace(/^\//, '')}`;
-        if (group?.protocol !== protocolName) return where;
-        const holder = claimOf(member.memberMetadata)?.holder ?? where;
+        const isSettled = group?.state === 'Stable';
+        if (group?.protocol !== protocolName) return { name: where, isSettled };
+        const name = claimOf(member.memberMetadata)?.holder ?? where;
         // Whoever has the same address was killed and is this worker of before. If it lives after all, on another host, joining tells.
-        return holder === this.#hold.holder ? null : holder;
+        return name === this.#hold.holder ? null : { name, isSettled };
       },
       { signal: this.#closing.signal },
     );
@@ -118,7 +130,7 @@ export class KafkaGroupHold {
       if (!this.#holds) throw inUse(groupId, holder);
     } catch (error) {
       if (!(error instanceof ConnectError) || error.code !== 'BROKER_GROUP_INCONSISTENT') throw error;
-      throw inUse(groupId, (await this.#otherMember()) ?? 'one with another protocol');
+      throw inUse(groupId, (await this.#otherMember())?.name ?? 'one with another protocol');
     }
   }
 

@@ -105,6 +105,8 @@ export const apis = {
     {
       groups: readonly {
         errorCode: number;
+        /** Empty, PreparingRebalance, CompletingRebalance, Stable or Dead. */
+        state: string;
         protocol: string;
         members: readonly (GroupMember & { clientId: string; clientHost: string })[];
       }[];
