@@ -203,8 +203,18 @@ export class LedgerPipeline {
 
   /** For the message of a failure. */
   async describe(): Promise<string> {
-    const status = await this.worker.request('GET', '/connectors?expand=status').catch(String);
-    return `${JSON.stringify(status, null, 1)}\n${this.worker.output}`;
+    const ask = (path: string): Promise<unknown> => this.worker.request('GET', path).catch(String);
+    const status = await ask('/connectors?expand=status');
+    // Twice: what does not move is stuck, what does is late.
+    const offsets = [];
+    for (const waitMs of [0, 3000]) {
+      await new Promise(resolve => setTimeout(resolve, waitMs));
+      offsets.push(await ask('/connectors/ledger-source/offsets'), await ask('/connectors/ledger-sink/offsets'));
+    }
+    const wal = await rowsOf(this.sourceUrl, 'SELECT pg_current_wal_lsn() AS wal, * FROM pg_replication_slots').catch(
+      String,
+    );
+    return `${JSON.stringify({ status, offsets, wal }, null, 1)}\n${this.worker.output}`;
   }
 
   async close(): Promise<void> {

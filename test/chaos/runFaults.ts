@@ -24,7 +24,7 @@ export interface FaultRun {
 const LANES = 2;
 const SNAPSHOT_TIMEOUT_MS = 120_000;
 /** From the last fault on. The longest wait before a restart is part of it, and all that was written meanwhile. */
-const CATCH_UP_TIMEOUT_MS = 120_000;
+const CATCH_UP_TIMEOUT_MS = 300_000;
 
 /** Numbers in [0, 1) from a seed (mulberry32). */
 function randomFrom(seed: number): () => number {
