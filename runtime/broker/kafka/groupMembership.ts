@@ -5,9 +5,10 @@
 
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { Logger } from '../../api/logger.ts';
+import type { JoinedGroup, Membership, MembershipOptions } from '../port.ts';
 import { backoffMs, pause } from './backoff.ts';
 import type { Address } from './clientSettings.ts';
-import { apis, type GroupMember } from './kafkaApis.ts';
+import { apis } from './kafkaApis.ts';
 import type { KafkaCluster } from './kafkaCluster.ts';
 import type { KafkaConnection } from './kafkaConnection.ts';
 import {
@@ -20,36 +21,7 @@ import {
 } from './kafkaErrors.ts';
 import { NodeConnections } from './nodeConnections.ts';
 
-export interface MembershipOptions {
-  readonly groupId: string;
-  readonly groupInstanceId?: string | null;
-  /** `consumer`, `connect`, … All members of a group have the same. */
-  readonly protocolType: string;
-  readonly clientId: string;
-  readonly sessionTimeoutMs: number;
-  readonly rebalanceTimeoutMs: number;
-  readonly heartbeatIntervalMs: number;
-  /** Protocols with the member's metadata, preferred first; asked for at every join. */
-  readonly protocols: () => readonly { readonly name: string; readonly metadata: Buffer }[];
-  /** Called in the member that leads: everybody's assignment. */
-  readonly assign: (
-    protocol: string,
-    members: readonly GroupMember[],
-    leaderId: string,
-  ) => Promise<ReadonlyMap<string, Buffer>>;
-  /** The group rebalances, or this member was put out: join again. Called from the heartbeat, once until the next join. */
-  readonly onRejoinNeeded: (reason: 'rebalance' | 'lost') => void;
-}
-
-export interface JoinedGroup {
-  readonly memberId: string;
-  readonly leaderId: string;
-  readonly generationId: number;
-  readonly protocol: string;
-  readonly assignment: Buffer;
-}
-
-export class GroupMembership {
+export class GroupMembership implements Membership {
   readonly #cluster: KafkaCluster;
   readonly #options: MembershipOptions;
   readonly #logger: Logger;
@@ -183,7 +155,9 @@ export class GroupMembership {
     const { memberId, leaderId, generationId, groupProtocol: protocol } = joined;
     this.#memberId = memberId;
     const assignments =
-      memberId === leaderId ? await assign(protocol, joined.members, leaderId) : new Map<string, Buffer>();
+      memberId === leaderId
+        ? await assign(protocol, joined.members, leaderId, generationId)
+        : new Map<string, Buffer>();
     const synced = await connection.call(
       apis.syncGroup,
       {

@@ -1,5 +1,7 @@
 /** The requests that kafkajs encodes and decodes for us, with the types it lacks. Answers carry error codes: nothing is thrown for them. */
 
+import type { GroupMember } from '../port.ts';
+
 export interface KafkaApi<Args, Answer> {
   readonly key: number;
   /** In kafkajs' table. */
@@ -31,10 +33,6 @@ export interface MetadataAnswer {
     isInternal: boolean;
     partitionMetadata: readonly { partitionErrorCode: number; partitionId: number; leader: number }[];
   }[];
-}
-export interface GroupMember {
-  readonly memberId: string;
-  readonly memberMetadata: Buffer;
 }
 interface Transactional {
   readonly transactionalId: string;
