@@ -20,6 +20,11 @@ import type {
   TaskStatus,
   WorkerStage,
 } from '../herder.ts';
+import { ConnectorSupervisor, type SupervisorDeps } from '../lifecycle/connectorSupervisor.ts';
+import { restartPlan } from '../lifecycle/restartPlan.ts';
+import { restartSettings } from '../lifecycle/restartPolicy.ts';
+import { StatusBoard } from '../lifecycle/statusBoard.ts';
+import { ConnectorOffsetsApi } from '../offsets/connectorOffsetsApi.ts';
 import { pluginList, requireVersion } from '../pluginList.ts';
 import {
   type ConnectorEntry,
@@ -29,15 +34,10 @@ import {
   taskRecords,
 } from '../stores/configState.ts';
 import { ConfigStore } from '../stores/configStore.ts';
+import { internalTopicOptions } from '../stores/internalTopicOptions.ts';
 import { StatusStore } from '../stores/statusStore.ts';
 import type { ConfigInfos, ConfigKeyInfo } from '../validation/configInfos.ts';
 import { ConnectorValidator } from '../validation/connectorValidator.ts';
-import { ConnectorOffsetsApi } from './connectorOffsetsApi.ts';
-import { ConnectorSupervisor, type SupervisorDeps } from './connectorSupervisor.ts';
-import { internalTopicOptions } from './internalTopicOptions.ts';
-import { restartPlan } from './restartPlan.ts';
-import { restartSettings } from './restartPolicy.ts';
-import { StatusBoard } from './statusBoard.ts';
 
 export interface StandaloneOptions {
   readonly config: WorkerConfig;
