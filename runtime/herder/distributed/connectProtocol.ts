@@ -36,7 +36,7 @@ export interface Assignment {
 }
 
 /** Names on the wire, by version. */
-const protocolNames = ['default', 'compatible', 'sessioned'] as const;
+const protocolNames: readonly string[] = ['default', 'compatible', 'sessioned'];
 
 export type ConnectProtocol = 'eager' | 'compatible' | 'sessioned';
 
@@ -53,11 +53,11 @@ export function offeredVersions(protocol: ConnectProtocol): readonly ProtocolVer
 }
 
 export function protocolName(version: ProtocolVersion): string {
-  return protocolNames[version];
+  return protocolNames[version]!;
 }
 
 export function protocolVersion(name: string): ProtocolVersion {
-  const version = protocolNames.findIndex(known => known === name);
+  const version = protocolNames.indexOf(name);
   if (version < 0) throw new TypeError(`the group uses the protocol ${name}, which no worker offers`);
   return version as ProtocolVersion;
 }
