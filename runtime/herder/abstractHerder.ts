@@ -17,6 +17,7 @@ import type {
 } from './herder.ts';
 import type { HerderOptions, HerderParts } from './herderParts.ts';
 import { ConnectorSupervisor } from './lifecycle/connectorSupervisor.ts';
+import { type RestartPlan, restartPlan } from './lifecycle/restartPlan.ts';
 import { restartSettings } from './lifecycle/restartPolicy.ts';
 import type { Supervisors } from './lifecycle/supervisors.ts';
 import { pluginList, requireVersion } from './pluginList.ts';
@@ -48,6 +49,8 @@ export abstract class AbstractHerder {
   protected abstract owns(connector: string, task: number | null): boolean;
   /** Throws where another worker has to make changes. */
   protected abstract requireWriter(): void;
+  /** Throws where another worker runs the task, or the connector (null). */
+  protected abstract requireOwner(connector: string, task: number | null): void;
   /** New records of a connector are in the config topic. */
   protected abstract written(name: string): void;
   /** Resolves when nothing of a stopped connector runs any more. */
@@ -166,6 +169,41 @@ export abstract class AbstractHerder {
   async stopConnector(name: string): Promise<void> {
     this.requireWriter();
     return this.#setTarget(name, 'STOPPED');
+  }
+
+  async restartConnector(name: string): Promise<void> {
+    this.require(name, `Unknown connector: ${name}`);
+    this.requireOwner(name, null);
+    await this.supervisor(name).restart({ connector: true, tasks: [] });
+  }
+
+  async restartTask(name: string, task: number): Promise<void> {
+    const entry = this.require(name, `Unknown connector: ${name}`);
+    if (task >= entry.taskConfigs.length) throw unknown(`Unknown task: ${name}-${task}`);
+    this.requireOwner(name, task);
+    await this.supervisor(name).restart({ connector: false, tasks: [task] });
+  }
+
+  protected planRestart(
+    name: string,
+    options: { readonly includeTasks: boolean; readonly onlyFailed: boolean },
+  ): RestartPlan {
+    this.require(name, `Unknown connector: ${name}`);
+    const before = this.connectorStatus(name);
+    const planned = restartPlan(before, options);
+    // A stopped connector has nothing to restart, and stays STOPPED.
+    return before.connector.state === 'STOPPED' ? { ...planned, connector: false, tasks: [] } : planned;
+  }
+
+  /** Of what is planned, what this worker runs. */
+  protected restartOwn({ plan, connector, tasks }: RestartPlan): void {
+    const { name } = plan;
+    const { statuses } = this.parts;
+    const own = { connector: connector && this.owns(name, null), tasks: tasks.filter(({ id }) => this.owns(name, id)) };
+    if (own.connector) statuses.connector(name, 'RESTARTING', plan.connector.trace ?? null);
+    for (const { id, trace } of own.tasks) statuses.task(name, id, 'RESTARTING', trace ?? null);
+    if (!own.connector && own.tasks.length === 0) return;
+    void this.supervisor(name).restart({ connector: own.connector, tasks: own.tasks.map(({ id }) => id) });
   }
 
   async connectorOffsets(name: string): Promise<readonly OffsetEntry[]> {

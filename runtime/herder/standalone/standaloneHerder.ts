@@ -2,12 +2,10 @@
  * The herder of a single worker process. Configs, target states and statuses live in topics, so that connectors made over REST run again after a
  * restart. Holds the group, so that no second worker runs the same connectors.
  */
-import { ConnectError } from '../../../schemas/errors.ts';
 import type { Config } from '../../api/index.ts';
 import { AbstractHerder } from '../abstractHerder.ts';
 import type { ConnectorStateInfo, Herder } from '../herder.ts';
 import { type HerderOptions, herderParts, startWorker } from '../herderParts.ts';
-import { restartPlan } from '../lifecycle/restartPlan.ts';
 import { Supervisors } from '../lifecycle/supervisors.ts';
 import { taskRecords } from '../stores/configState.ts';
 import { ConfigStore } from '../stores/configStore.ts';
@@ -20,6 +18,8 @@ export interface StandaloneOptions extends HerderOptions {
 }
 
 export class StandaloneHerder extends AbstractHerder implements Herder {
+  readonly internal = null;
+
   /** Resolves when the state is read; connectors start behind. */
   static async start(options: StandaloneOptions): Promise<StandaloneHerder> {
     const { config, logger, workerId, onGroupTaken: onTaken } = options;
@@ -43,38 +43,24 @@ export class StandaloneHerder extends AbstractHerder implements Herder {
     }
   }
 
-  async restartConnector(name: string): Promise<void> {
-    this.require(name, `Unknown connector: ${name}`);
-    await this.supervisor(name).restart({ connector: true, tasks: [] });
-  }
-
   async restartWithTasks(
     name: string,
-    { includeTasks, onlyFailed }: { includeTasks: boolean; onlyFailed: boolean },
+    options: { readonly includeTasks: boolean; readonly onlyFailed: boolean },
   ): Promise<ConnectorStateInfo> {
-    this.require(name, `Unknown connector: ${name}`);
-    const { statuses } = this.parts;
-    const before = this.connectorStatus(name);
-    const { plan, connector, tasks } = restartPlan(before, { includeTasks, onlyFailed });
-    // A stopped connector has nothing to restart, and stays STOPPED.
-    if (before.connector.state === 'STOPPED') return plan;
-    if (connector) statuses.connector(name, 'RESTARTING', before.connector.trace ?? null);
-    for (const { id, trace } of tasks) statuses.task(name, id, 'RESTARTING', trace ?? null);
-    void this.supervisor(name).restart({ connector, tasks: tasks.map(({ id }) => id) });
-    return plan;
+    const planned = this.planRestart(name, options);
+    this.restartOwn(planned);
+    return planned.plan;
   }
 
-  async restartTask(name: string, task: number): Promise<void> {
-    const entry = this.require(name, `Unknown connector: ${name}`);
-    if (task >= entry.taskConfigs.length) throw unknown(`Unknown task: ${name}-${task}`);
-    await this.supervisor(name).restart({ connector: false, tasks: [task] });
-  }
+  async announceLogLevel(): Promise<void> {}
 
   protected owns(): boolean {
     return true;
   }
 
   protected requireWriter(): void {}
+
+  protected requireOwner(): void {}
 
   protected written(name: string): void {
     void this.supervisor(name).sync();
@@ -92,8 +78,4 @@ export class StandaloneHerder extends AbstractHerder implements Herder {
     await this.supervisors.close();
     this.parts.statuses.unassign();
   }
-}
-
-function unknown(message: string): ConnectError {
-  return new ConnectError('RESOURCE_UNKNOWN', message);
 }
