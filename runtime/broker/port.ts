@@ -170,6 +170,8 @@ export interface MembershipOptions {
   readonly sessionTimeoutMs: number;
   readonly rebalanceTimeoutMs: number;
   readonly heartbeatIntervalMs: number;
+  /** How long after a join heartbeats come quickly, since another is likely to follow; default 0. */
+  readonly settlingMs?: number;
   /** Protocols with the member's metadata, preferred first; asked for at every join. */
   readonly protocols: () => readonly { readonly name: string; readonly metadata: Buffer }[];
   /** Called in the member that leads: everybody's assignment. */

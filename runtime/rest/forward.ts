@@ -5,6 +5,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ConnectError } from '../api/index.ts';
 import type { ForwardRequest } from '../herder/forwardRequest.ts';
+import type { Herder } from '../herder/herder.ts';
 
 const timeoutMs = 90_000;
 const passedOn = [
@@ -16,7 +17,12 @@ const passedOn = [
 ];
 
 /** Rejects with REQUEST_CONFLICT for what was sent on twice, CLUSTER_LEADER_UNREACHABLE where the other does not answer. */
-export async function forward(request: FastifyRequest, reply: FastifyReply, { url }: ForwardRequest): Promise<unknown> {
+export async function forward(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { url }: ForwardRequest,
+  herder: Herder,
+): Promise<unknown> {
   const target = new URL(request.url.slice(1), url);
   const hops = target.searchParams.get('forward');
   if (hops === 'false') {
@@ -45,6 +51,8 @@ export async function forward(request: FastifyRequest, reply: FastifyReply, { ur
       { cause: error, retriable: true },
     );
   }
+  // What the client asks this worker next shall know of it.
+  if (answer.ok) await herder.catchUp();
   reply.code(answer.status);
   for (const name of ['content-type', 'retry-after']) {
     const value = answer.headers.get(name);

@@ -68,7 +68,7 @@ export class RestServer {
       let error: unknown = thrown;
       if (error instanceof ForwardRequest) {
         try {
-          return await forward(request, reply, error);
+          return await forward(request, reply, error, server.#requireHerder());
         } catch (failure) {
           error = failure;
         }

@@ -21,6 +21,8 @@ import {
 } from './kafkaErrors.ts';
 import { NodeConnections } from './nodeConnections.ts';
 
+const settlingIntervalMs = 200;
+
 export class GroupMembership implements Membership {
   readonly #cluster: KafkaCluster;
   readonly #options: MembershipOptions;
@@ -209,11 +211,20 @@ export class GroupMembership implements Membership {
   }
 
   async #beat(signal: AbortSignal): Promise<void> {
-    const { groupId, groupInstanceId = null, heartbeatIntervalMs, sessionTimeoutMs, onRejoinNeeded } = this.#options;
-    let lastSuccess = Date.now();
+    const {
+      groupId,
+      groupInstanceId = null,
+      heartbeatIntervalMs,
+      sessionTimeoutMs,
+      settlingMs = 0,
+      onRejoinNeeded,
+    } = this.#options;
+    const joinedMs = Date.now();
+    let lastSuccess = joinedMs;
     let rebalancing = false;
     for (;;) {
-      await pause(heartbeatIntervalMs, signal);
+      const isSettling = Date.now() - joinedMs < settlingMs;
+      await pause(isSettling ? Math.min(settlingIntervalMs, heartbeatIntervalMs) : heartbeatIntervalMs, signal);
       if (signal.aborted) return;
       let code: number;
       try {

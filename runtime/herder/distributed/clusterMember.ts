@@ -43,6 +43,8 @@ export interface ClusterMemberOptions {
 }
 
 const protocolType = 'connect';
+/** Work that one worker gives up is given to the next in a second round, which the others should not be late for. */
+const settlingMs = 3_000;
 const firstBackoffMs = 250;
 /** How often a member may fail to read the config topic before it gives up what it runs. */
 const maxUnsynced = 5;
@@ -78,6 +80,7 @@ export class ClusterMember {
       sessionTimeoutMs: config['session.timeout.ms'],
       rebalanceTimeoutMs: config['rebalance.timeout.ms'],
       heartbeatIntervalMs: config['heartbeat.interval.ms'],
+      settlingMs,
       protocols: () => this.#protocols(),
       assign: (protocol, members, leaderId, generationId) => this.#assign(protocol, members, leaderId, generationId),
       onRejoinNeeded: reason => {

@@ -123,6 +123,14 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     return plan;
   }
 
+  async catchUp(): Promise<void> {
+    const { configs } = this.parts;
+    const timeoutMs = this.options.config['worker.sync.timeout.ms'];
+    await configs.readToEnd(timeoutMs).catch(error => {
+      this.options.logger.warn({ err: error }, 'a change that was sent on is not known here yet');
+    });
+  }
+
   async announceLogLevel(logger: string, level: string): Promise<void> {
     await this.parts.configs.write([loggerRecord(logger, level)]);
   }

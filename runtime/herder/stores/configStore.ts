@@ -44,7 +44,12 @@ export class ConfigStore {
 
   /** Where the topic is followed: rejects unless it is read that far within the time. */
   async readTo(offset: number, timeoutMs: number): Promise<void> {
-    if (this.#offset < offset) await this.#topic.readUpTo('end', timeoutMs);
+    if (this.#offset < offset) await this.readToEnd(timeoutMs);
+  }
+
+  /** Where the topic is followed: rejects unless all that is in it by now is read within the time. */
+  readToEnd(timeoutMs: number): Promise<void> {
+    return this.#topic.readUpTo('end', timeoutMs);
   }
 
   async write(records: readonly InternalRecord[]): Promise<void> {
