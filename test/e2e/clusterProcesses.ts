@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import { connectBroker } from '../../runtime/broker/connectBroker.ts';
 import type { Broker } from '../../runtime/broker/port.ts';
-import { readRecords } from '../../runtime/broker/records/index.ts';
+import { type RecordColumns, readRecords } from '../../runtime/broker/records/index.ts';
 import { waitUntil } from '../services/waitUntil.ts';
 import { WorkerProcess } from '../services/workerProcess.ts';
 import { silentLogger } from './restConformance.ts';
@@ -93,23 +93,37 @@ export class ClusterProcesses {
   }
 }
 
-/** The keys of a topic, as texts, by what is in it now. */
 export async function topicKeys(topic: string): Promise<ReadonlySet<string>> {
+  const keys = new Set<string>();
+  await readTopic(topic, ({ bytes, keyStarts, keyEnds }, i) =>
+    keys.add(bytes.toString('utf8', keyStarts[i]!, keyEnds[i]!)),
+  );
+  return keys;
+}
+
+export async function topicValues(topic: string): Promise<string[]> {
+  const values: string[] = [];
+  await readTopic(topic, ({ bytes, valueStarts, valueEnds }, i) =>
+    values.push(bytes.toString('utf8', valueStarts[i]!, valueEnds[i]!)),
+  );
+  return values;
+}
+
+/** What is in it by now. */
+async function readTopic(topic: string, take: (records: RecordColumns, i: number) => void): Promise<void> {
   const broker = await connectKafka();
   const consumer = broker.consumer({ clientId: 'test', groupId: null });
   try {
     const [found] = await broker.admin().describeTopics([topic]);
     const partitions = Array.from({ length: found?.partitions ?? 0 }, (_, partition) => ({ topic, partition }));
     const ends = (await broker.admin().offsets(partitions)).filter(end => end.latest > end.earliest);
-    const keys = new Set<string>();
     await consumer.assign(ends.map(({ partition }) => ({ topic, partition, from: 'beginning' as const })));
     while (ends.some(end => (consumer.position(end) ?? 0) < end.latest)) {
       for (const fetched of await consumer.poll(1_000)) {
-        const { bytes, count, keyStarts, keyEnds } = await readRecords(fetched, 'read_committed');
-        for (let i = 0; i < count; i++) keys.add(bytes.toString('utf8', keyStarts[i]!, keyEnds[i]!));
+        const records = await readRecords(fetched, 'read_committed');
+        for (let i = 0; i < records.count; i++) take(records, i);
       }
     }
-    return keys;
   } finally {
     await consumer.close();
     await broker.close();
