@@ -183,6 +183,11 @@ export interface MembershipOptions {
   ) => Promise<ReadonlyMap<string, Buffer>>;
   /** The group rebalances, or this member was put out: join again. Called from the heartbeat, once until the next join. */
   readonly onRejoinNeeded: (reason: 'rebalance' | 'lost') => void;
+  /**
+   * The coordinator has not been heard of for as long as it keeps a silent member: others may have this one's work by now. Called whatever is under way, a
+   * join too; a join must follow.
+   */
+  readonly onUnreachable?: () => void;
 }
 
 export interface JoinedGroup {

@@ -8,7 +8,7 @@ import type { Logger } from '../../api/logger.ts';
 import type { JoinedGroup, Membership, MembershipOptions } from '../port.ts';
 import { backoffMs, pause } from './backoff.ts';
 import type { Address } from './clientSettings.ts';
-import { apis } from './kafkaApis.ts';
+import { apis, type JoinAnswer } from './kafkaApis.ts';
 import type { KafkaCluster } from './kafkaCluster.ts';
 import type { KafkaConnection } from './kafkaConnection.ts';
 import {
@@ -22,6 +22,7 @@ import {
 import { NodeConnections } from './nodeConnections.ts';
 
 const settlingIntervalMs = 200;
+const watchIntervalMs = 250;
 
 export class GroupMembership implements Membership {
   readonly #cluster: KafkaCluster;
@@ -33,6 +34,11 @@ export class GroupMembership implements Membership {
   #memberId = '';
   #generationId = -1;
   #beating: AbortController | null = null;
+  /** When the coordinator last said that this is a member. */
+  #confirmedMs = 0;
+  /** The group is being completed, which takes up to the rebalance timeout. */
+  #isJoining = false;
+  #watch: NodeJS.Timeout | null = null;
 
   constructor(cluster: KafkaCluster, options: MembershipOptions) {
     this.#cluster = cluster;
@@ -124,6 +130,7 @@ export class GroupMembership implements Membership {
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort();
+    if (this.#watch !== null) clearInterval(this.#watch);
     await this.leave();
     this.#connections.close();
   }
@@ -148,10 +155,16 @@ export class GroupMembership implements Membership {
       protocolType,
       groupProtocols: protocols(),
     };
-    let joined = await connection.call(apis.joinGroup, request, rebalanceTimeoutMs);
-    if (joined.errorCode === kafkaCode.memberIdRequired) {
-      this.#memberId = joined.memberId;
-      joined = await connection.call(apis.joinGroup, { ...request, memberId: joined.memberId }, rebalanceTimeoutMs);
+    this.#isJoining = true;
+    let joined: JoinAnswer;
+    try {
+      joined = await connection.call(apis.joinGroup, request, rebalanceTimeoutMs);
+      if (joined.errorCode === kafkaCode.memberIdRequired) {
+        this.#memberId = joined.memberId;
+        joined = await connection.call(apis.joinGroup, { ...request, memberId: joined.memberId }, rebalanceTimeoutMs);
+      }
+    } finally {
+      this.#isJoining = false;
     }
     this.#check('Joining', joined.errorCode);
     const { memberId, leaderId, generationId, groupProtocol: protocol } = joined;
@@ -173,6 +186,7 @@ export class GroupMembership implements Membership {
     );
     this.#check('Synchronizing with', synced.errorCode);
     this.#generationId = generationId;
+    this.#confirmed();
     return { memberId, leaderId, generationId, protocol, assignment: synced.memberAssignment ?? Buffer.alloc(0) };
   }
 
@@ -194,6 +208,27 @@ export class GroupMembership implements Membership {
   #forget(): void {
     this.#memberId = '';
     this.#generationId = -1;
+  }
+
+  #confirmed(): number {
+    this.#confirmedMs = Date.now();
+    const { onUnreachable } = this.#options;
+    if (onUnreachable !== undefined && this.#watch === null) {
+      this.#watch = setInterval(() => this.#look(onUnreachable), watchIntervalMs);
+      this.#watch.unref();
+    }
+    return this.#confirmedMs;
+  }
+
+  #look(onUnreachable: () => void): void {
+    const { sessionTimeoutMs, rebalanceTimeoutMs } = this.#options;
+    const limitMs = sessionTimeoutMs + (this.#isJoining ? rebalanceTimeoutMs : 0);
+    if (Date.now() - this.#confirmedMs <= limitMs) return;
+    clearInterval(this.#watch!);
+    this.#watch = null;
+    this.#stopHeartbeat();
+    this.#forget();
+    onUnreachable();
   }
 
   #startHeartbeat(): void {
@@ -243,9 +278,9 @@ export class GroupMembership implements Membership {
       }
       if (signal.aborted) return;
       if (code === kafkaCode.none) {
-        lastSuccess = Date.now();
+        lastSuccess = this.#confirmed();
       } else if (code === kafkaCode.rebalanceInProgress) {
-        lastSuccess = Date.now();
+        lastSuccess = this.#confirmed();
         // Goes on: it holds the membership while the caller finishes what it does.
         if (!rebalancing) onRejoinNeeded('rebalance');
         rebalancing = true;

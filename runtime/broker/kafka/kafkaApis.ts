@@ -34,6 +34,14 @@ export interface MetadataAnswer {
     partitionMetadata: readonly { partitionErrorCode: number; partitionId: number; leader: number }[];
   }[];
 }
+export interface JoinAnswer {
+  readonly errorCode: number;
+  readonly generationId: number;
+  readonly groupProtocol: string;
+  readonly leaderId: string;
+  readonly memberId: string;
+  readonly members: readonly GroupMember[];
+}
 interface Transactional {
   readonly transactionalId: string;
   readonly producerId: string;
@@ -84,14 +92,7 @@ export const apis = {
       protocolType: string;
       groupProtocols: readonly { name: string; metadata: Buffer }[];
     },
-    {
-      errorCode: number;
-      generationId: number;
-      groupProtocol: string;
-      leaderId: string;
-      memberId: string;
-      members: readonly GroupMember[];
-    }
+    JoinAnswer
   >(11, 'JoinGroup'),
   heartbeat: api<
     { groupId: string; groupGenerationId: number; memberId: string; groupInstanceId: string | null },

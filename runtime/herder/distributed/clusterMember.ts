@@ -87,6 +87,7 @@ export class ClusterMember {
         if (reason === 'lost') this.#lost = true;
         this.rejoin();
       },
+      onUnreachable: () => this.#giveUp(),
     });
   }
 
@@ -173,6 +174,8 @@ export class ClusterMember {
     if (this.#lost || this.#version === 0) await this.#hold(nothing);
     this.#lost = false;
     const joined = await this.#join();
+    // Given up meanwhile: the others take it for what it said when it joined.
+    if (this.#lost) return 0;
     const assignment = decodeAssignment(joined.assignment);
     if (!(await this.#isSynced(assignment))) return 0;
     return this.#take(joined, assignment);
@@ -229,6 +232,18 @@ export class ClusterMember {
     if (leads && this.#owners !== null) onLeading(this.#owners);
     if (revoked.size > 0) return 0;
     return delayMs > 0 ? delayMs : null;
+  }
+
+  /** Others may get the work at any moment: it stops at once, also while a join is under way. */
+  #giveUp(): void {
+    const { logger } = this.#options;
+    logger.error(
+      { held: [...this.#held] },
+      'the coordinator of the cluster does not answer: what this worker runs stops',
+    );
+    this.#lost = true;
+    this.rejoin();
+    this.#hold(nothing).catch(error => logger.error({ err: error }, 'what this worker ran could not be stopped'));
   }
 
   async #hold(held: ReadonlySet<string>): Promise<void> {
