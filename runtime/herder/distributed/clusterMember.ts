@@ -194,9 +194,9 @@ export class ClusterMember {
   async #isSynced({ error, configOffset }: Assignment): Promise<boolean> {
     const { configs, config, logger } = this.#options;
     try {
-      const behind = error === configMismatch ? configs.offset + 1 : configOffset;
-      await configs.readTo(behind, config['worker.sync.timeout.ms']);
-      if (error === 0 && configs.offset >= configOffset) {
+      const timeoutMs = config['worker.sync.timeout.ms'];
+      await (error === configMismatch ? configs.readToEnd(timeoutMs) : configs.readTo(configOffset, timeoutMs));
+      if (error === 0) {
         this.#unsynced = 0;
         return true;
       }

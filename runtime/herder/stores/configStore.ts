@@ -45,6 +45,9 @@ export class ConfigStore {
   /** Where the topic is followed: rejects unless it is read that far within the time. */
   async readTo(offset: number, timeoutMs: number): Promise<void> {
     if (this.#offset < offset) await this.readToEnd(timeoutMs);
+    if (this.#offset >= offset) return;
+    const message = `the config topic ends at offset ${this.#offset}, but other workers have read to ${offset}: do all use the same topic?`;
+    throw new ConnectError('INTERNAL_TOPIC_BEHIND', message, { retriable: true });
   }
 
   /** Where the topic is followed: rejects unless all that is in it by now is read within the time. */

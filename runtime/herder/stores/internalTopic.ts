@@ -112,10 +112,12 @@ export class InternalTopic {
     const { spec } = this.#options;
     const signal = AbortSignal.any([AbortSignal.timeout(timeoutMs), this.#closing.signal]);
     const late = new Promise<never>((_, reject) => {
-      signal.addEventListener('abort', () => {
+      const giveUp = (): void => {
         const message = `topic ${spec.name} could not be read to its end within ${timeoutMs} ms`;
         reject(new ConnectError('INTERNAL_TOPIC_BEHIND', message, { retriable: true }));
-      });
+      };
+      if (signal.aborted) giveUp();
+      else signal.addEventListener('abort', giveUp);
     });
     let reader: Reader | null = null;
     const read = async (): Promise<void> => {
