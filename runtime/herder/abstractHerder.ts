@@ -4,6 +4,7 @@
  */
 import { ConnectError } from '../../schemas/errors.ts';
 import type { Config } from '../api/index.ts';
+import type { ConnectorState } from '../metrics/workerMetrics.ts';
 import type {
   ConnectorInfo,
   ConnectorStateInfo,
@@ -329,23 +330,25 @@ export abstract class AbstractHerder {
     if (!this.options.config[key]) throw new ConnectError('REQUEST_FORBIDDEN', message);
   }
 
-  /** For the metrics: connectors of this worker, and their tasks. */
-  protected states() {
+  /** For the metrics: what this worker runs. */
+  protected states(): ConnectorState[] {
     const { statuses, worker } = this.parts;
-    const own = this.connectors().filter(name => this.owns(name, null));
-    return own.map(name => {
+    const states = this.connectors().map(name => {
       const { config, type } = this.connectorInfo(name);
       const className = config['connector.class'] ?? '';
       const plugin = worker.plugins.find(className, 'source', 'sink');
+      const own = statuses.taskStatuses(name).filter(({ id }) => this.owns(name, id));
       return {
         name,
         className: plugin?.className ?? className,
         type,
         version: plugin?.version ?? null,
         state: statuses.connectorStatus(name)?.state ?? 'UNASSIGNED',
-        tasks: statuses.taskStatuses(name).map(({ id, state }) => ({ task: id, state })),
+        runsHere: this.owns(name, null),
+        tasks: own.map(({ id, state }) => ({ task: id, state })),
       };
     });
+    return states.filter(({ runsHere, tasks }) => runsHere || tasks.length > 0);
   }
 }
 

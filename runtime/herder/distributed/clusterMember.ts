@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from '../../api/index.ts';
 import type { Broker, GroupMember, JoinedGroup, Membership } from '../../broker/port.ts';
 import type { WorkerConfig } from '../../config/workerConfig.ts';
+import type { RebalanceState } from '../../metrics/workerMetrics.ts';
 import type { ConfigStore } from '../stores/configStore.ts';
 import {
   type Assignment,
@@ -65,6 +66,8 @@ export class ClusterMember {
   #unsynced = 0;
   #lost = false;
   #rejoinWanted = false;
+  #joiningSinceMs: number | null = null;
+  readonly #rebalances = { completed: 0, totalMs: 0, maxMs: 0, lastMs: Date.now() };
   #wake = (): void => {};
 
   constructor(options: ClusterMemberOptions) {
@@ -121,6 +124,20 @@ export class ClusterMember {
     return this.#version === 2;
   }
 
+  rebalances(): RebalanceState {
+    const { completed, totalMs, maxMs, lastMs } = this.#rebalances;
+    return {
+      leaderUrl: this.#assignment?.leaderUrl ?? '',
+      protocol: protocolName(this.#version),
+      generation: this.#generation,
+      isRebalancing: this.#joiningSinceMs !== null,
+      completed,
+      avgMs: completed === 0 ? 0 : totalMs / completed,
+      maxMs,
+      lastMs,
+    };
+  }
+
   /** Resolves with the first assignment; goes on behind. */
   async start(): Promise<void> {
     await this.#joinAndTake();
@@ -173,6 +190,7 @@ export class ClusterMember {
   async #joinAndTake(): Promise<number | null> {
     if (this.#lost || this.#version === 0) await this.#hold(nothing);
     this.#lost = false;
+    this.#joiningSinceMs ??= Date.now();
     const joined = await this.#join();
     // Given up meanwhile: the others take it for what it said when it joined.
     if (this.#lost) return 0;
@@ -230,8 +248,19 @@ export class ClusterMember {
     if (!leads) this.#owners = null;
     await this.#hold(new Set([...kept, ...assigned]));
     if (leads && this.#owners !== null) onLeading(this.#owners);
+    this.#countRebalance();
     if (revoked.size > 0) return 0;
     return delayMs > 0 ? delayMs : null;
+  }
+
+  #countRebalance(): void {
+    const nowMs = Date.now();
+    const tookMs = nowMs - (this.#joiningSinceMs ?? nowMs);
+    this.#joiningSinceMs = null;
+    this.#rebalances.completed++;
+    this.#rebalances.totalMs += tookMs;
+    this.#rebalances.maxMs = Math.max(this.#rebalances.maxMs, tookMs);
+    this.#rebalances.lastMs = nowMs;
   }
 
   /** Others may get the work at any moment: it stops at once, also while a join is under way. */

@@ -78,6 +78,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
         return this.mutate(`writing task configs of connector ${name}`, () => this.#writeTasks(name, configs));
       },
     };
+    options.metrics.setRebalances(() => this.#member.rebalances());
     link.onConfig = change => this.#changed(change);
     link.onStatus = record => this.#statusRead(record);
     link.generation = () => this.#member.generation;
