@@ -81,6 +81,8 @@ export const errorCodes = {
     'A topic in which the worker keeps its state is missing, not compacted, or has too many partitions. The message says what to change.',
   INTERNAL_TOPIC_WRITE_FAILED:
     'A change could not be written to the config topic and has no effect. Look at the broker, then send the request again.',
+  INTERNAL_TOPIC_BEHIND:
+    'The worker could not read its own topic to the end in time. It tries again; look at the broker if this goes on.',
   REQUEST_INVALID: 'A REST request has a malformed or incomplete body. The message says what is expected.',
   REQUEST_CONFLICT: 'A REST request contradicts the present state. The message says which.',
   REQUEST_FORBIDDEN: 'A REST request is not allowed by the worker configuration. The message names the key.',
@@ -91,6 +93,10 @@ export const errorCodes = {
   WORKER_STARTING: 'The worker is still reading its state. Ask again in a moment.',
   WORKER_GROUP_IN_USE:
     'Another worker on the same Kafka has the same group.id. Give this worker another group.id, or stop the other one; the message names it.',
+  CLUSTER_LEADER_UNREACHABLE:
+    'The worker that leads the cluster, or owns what a request is about, did not answer. Another takes over within session.timeout.ms: send the request again. If this goes on, check rest.advertised.host.name of that worker.',
+  CLUSTER_REQUEST_REFUSED:
+    'Another worker of the cluster refused what this one told it. The message has its answer; check that all workers have the same topics and algorithms.',
   CLI_USAGE: 'The command line is not understood. --help shows what is.',
   PG_UNREACHABLE:
     'The PostgreSQL server did not answer, or closed the connection. Check database.hostname, database.port, database.sslmode and that the server runs; the task retries, nothing is lost.',

@@ -155,6 +155,60 @@ export interface GroupHold {
   readonly onTaken: (error: unknown) => void;
 }
 
+export interface GroupMember {
+  readonly memberId: string;
+  readonly memberMetadata: Buffer;
+}
+
+/** What a member of a group by Kafka's classic protocol brings. What members tell each other is the caller's: metadata and assignments are bytes here. */
+export interface MembershipOptions {
+  readonly groupId: string;
+  readonly groupInstanceId?: string | null;
+  /** `consumer`, `connect`, … All members of a group have the same. */
+  readonly protocolType: string;
+  readonly clientId: string;
+  readonly sessionTimeoutMs: number;
+  readonly rebalanceTimeoutMs: number;
+  readonly heartbeatIntervalMs: number;
+  /** How long after a join heartbeats come quickly, since another is likely to follow; default 0. */
+  readonly settlingMs?: number;
+  /** Protocols with the member's metadata, preferred first; asked for at every join. */
+  readonly protocols: () => readonly { readonly name: string; readonly metadata: Buffer }[];
+  /** Called in the member that leads: everybody's assignment. */
+  readonly assign: (
+    protocol: string,
+    members: readonly GroupMember[],
+    leaderId: string,
+    generationId: number,
+  ) => Promise<ReadonlyMap<string, Buffer>>;
+  /** The group rebalances, or this member was put out: join again. Called from the heartbeat, once until the next join. */
+  readonly onRejoinNeeded: (reason: 'rebalance' | 'lost') => void;
+  /**
+   * The coordinator has not been heard of for as long as it keeps a silent member: others may have this one's work by now. Called whatever is under way, a
+   * join too; a join must follow.
+   */
+  readonly onUnreachable?: () => void;
+}
+
+export interface JoinedGroup {
+  readonly memberId: string;
+  readonly leaderId: string;
+  readonly generationId: number;
+  readonly protocol: string;
+  readonly assignment: Buffer;
+}
+
+export interface Membership {
+  /** Empty until the first join. */
+  readonly memberId: string;
+  /** Of the last join that worked; -1 = not a member. */
+  readonly generationId: number;
+  /** Joins, or joins again, and waits for the assignment; repeated until it works, the signal aborts, or an error that does not pass. */
+  join(signal: AbortSignal): Promise<JoinedGroup>;
+  /** Leaves the group, for good. */
+  close(): Promise<void>;
+}
+
 /** A connection to one cluster, shared by the tasks of a thread. */
 export interface Broker {
   admin(): Admin;
@@ -162,6 +216,8 @@ export interface Broker {
   consumer(options: ConsumerOptions): Consumer;
   /** Holds the group until the broker is closed. Rejects with WORKER_GROUP_IN_USE while another process does, after the time that a dead one is kept. */
   holdGroup(hold: GroupHold): Promise<void>;
+  /** Throws CONFIG_INVALID where the broker has one process only. */
+  membership(options: MembershipOptions): Membership;
   close(): Promise<void>;
 }
 

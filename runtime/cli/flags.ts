@@ -66,6 +66,15 @@ export function workerFlagsHelp(workerFlags: readonly WorkerFlag[]): string {
   return [...lines, option('--set <key=value>', 'Sets any worker key; may be repeated.')].join('\n');
 }
 
+export function workerKeysHelp(): string {
+  return Object.entries(workerKeys)
+    .map(([name, key]) => {
+      const preset = key.default === null || key.default === '' ? '' : ` [${key.default}]`;
+      return option(name, `${key.documentation}${preset}`);
+    })
+    .join('\n');
+}
+
 const nameWidth = 30;
 const lineWidth = 110;
 

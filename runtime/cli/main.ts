@@ -8,6 +8,7 @@ Connector workers for change data: Kafka Connect's REST API and configuration in
 
 commands:
   standalone [worker.properties] [connector files…]   runs a worker
+  worker [worker.properties]                          runs a worker of a cluster
   topics list                                         lists topics
   topics tail <topic>                                 shows records of a topic
   plugins [class]                                     lists plugins, or the keys of one
@@ -20,6 +21,8 @@ async function main(args: readonly string[]): Promise<number> {
   switch (command) {
     case 'standalone':
       return (await import('./commands/standalone.ts')).standalone(rest);
+    case 'worker':
+      return (await import('./commands/worker.ts')).worker(rest);
     case 'topics':
       return (await import('./commands/topics.ts')).topics(rest);
     case 'plugins':

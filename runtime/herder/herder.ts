@@ -4,6 +4,7 @@
  */
 import type { Config } from '../api/connector.ts';
 import type { SourceOffset, SourcePartition } from '../api/record.ts';
+import type { SessionKey } from './stores/configState.ts';
 import type { State } from './stores/statusState.ts';
 import type { ConfigInfos, ConfigKeyInfo } from './validation/configInfos.ts';
 
@@ -68,7 +69,17 @@ export interface WorkerStage {
   readonly completedMs: number | null;
 }
 
-/** Every method that names a connector rejects with RESOURCE_UNKNOWN for one that is not there, unless it says otherwise. */
+/** What workers of a cluster send each other. */
+export interface InternalRequests {
+  /** How requests are signed; null = no key is known yet, 'unsigned' = the cluster's protocol does without. */
+  sessionKey(): SessionKey | null | 'unsigned';
+  readonly algorithms: readonly string[];
+  /** From the owner of a connector, to the leader. */
+  putTaskConfigs(name: string, configs: readonly Config[]): Promise<void>;
+}
+
+/** Every method that names a connector rejects with RESOURCE_UNKNOWN for one that is not there, unless it says otherwise; every
+ * method that changes something with ForwardRequest where another worker of the cluster has to do it. */
 export interface Herder {
   readonly workerId: string;
   readonly clusterId: string;
@@ -104,6 +115,13 @@ export interface Herder {
   connectorOffsets(name: string): Promise<readonly OffsetEntry[]>;
   /** null = all partitions are reset. Returns what to tell the user. Rejects with REQUEST_INVALID unless the connector is stopped. */
   alterOffsets(name: string, offsets: readonly OffsetEntry[] | null): Promise<string>;
+
+  /** Another worker has made a change: resolves when this one knows of it, or after a moment. */
+  catchUp(): Promise<void>;
+  /** A level was set for all workers: tells the others. */
+  announceLogLevel(logger: string, level: string): Promise<void>;
+  /** null = a worker alone. */
+  readonly internal: InternalRequests | null;
 
   plugins(): readonly PluginInfo[];
   pluginConfig(name: string, version: string | null): readonly ConfigKeyInfo[];

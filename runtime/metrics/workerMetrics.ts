@@ -26,7 +26,23 @@ export interface ConnectorState {
   readonly type: string;
   readonly version: string | null;
   readonly state: string;
+  /** Whether the connector itself is this worker's; its tasks may be without it. */
+  readonly runsHere: boolean;
+  /** Of this worker. */
   readonly tasks: readonly { readonly task: number; readonly state: string }[];
+}
+
+/** A worker's part in its cluster. */
+export interface RebalanceState {
+  readonly leaderUrl: string;
+  readonly protocol: string;
+  readonly generation: number;
+  readonly isRebalancing: boolean;
+  readonly completed: number;
+  readonly avgMs: number;
+  readonly maxMs: number;
+  /** ms since the epoch. */
+  readonly lastMs: number;
 }
 
 /** Records per second over the last seconds. */
@@ -57,12 +73,18 @@ export class WorkerMetrics {
   };
   #restarts = 0;
   #states: () => readonly ConnectorState[] = () => [];
+  #rebalances: (() => RebalanceState) | null = null;
   #registry: Promise<Registry> | null = null;
   readonly #metrics = new Map<string, Gauge | Counter>();
 
   /** Set by the herder. */
   setStates(states: () => readonly ConnectorState[]): void {
     this.#states = states;
+  }
+
+  /** Set by the herder of a cluster. */
+  setRebalances(rebalances: () => RebalanceState): void {
+    this.#rebalances = rebalances;
   }
 
   /** The newest counts of a task; called about once a second for each. */
@@ -137,6 +159,7 @@ export class WorkerMetrics {
       metric.inc(labels, value);
     };
     this.#fillWorker(set);
+    if (this.#rebalances !== null) fillRebalances(set, this.#rebalances());
     for (const entry of this.#tasks.values()) fillTask(set, entry);
   }
 
@@ -144,7 +167,7 @@ export class WorkerMetrics {
     const states = this.#states();
     const prefix = 'kafka_connect_worker';
     const tasks = states.flatMap(connector => connector.tasks);
-    set(`${prefix}_connector_count`, 'Connectors of this worker.', {}, states.length);
+    set(`${prefix}_connector_count`, 'Connectors of this worker.', {}, states.filter(c => c.runsHere).length);
     set(`${prefix}_task_count`, 'Tasks of this worker.', {}, tasks.length);
     for (const what of ['connector', 'task'] as const) {
       const success = this.#startups[`${what}_success`];
@@ -167,19 +190,16 @@ export class WorkerMetrics {
             : connector.tasks.filter(t => t.state.toLowerCase() === state).length;
         set(`${prefix}_connector_${state}_task_count`, `Tasks by state: ${state}.`, labels, count);
       }
-      const { className, type, version, state } = connector;
-      set(
-        'kafka_connect_connector_info',
-        'Class, type, version and state of a connector; always 1.',
-        {
-          ...labels,
-          connector_class: className,
-          connector_type: type,
-          connector_version: version ?? '',
-          status: state.toLowerCase(),
-        },
-        1,
-      );
+      const { className, type, version, state, runsHere } = connector;
+      const info = {
+        ...labels,
+        connector_class: className,
+        connector_type: type,
+        connector_version: version ?? '',
+        status: state.toLowerCase(),
+      };
+      const help = 'Class, type, version and state of a connector; always 1.';
+      if (runsHere) set('kafka_connect_connector_info', help, info, 1);
       for (const task of connector.tasks) {
         set(
           'kafka_connect_connector_task_status',
@@ -197,6 +217,18 @@ type SetValue = (name: string, help: string, labels: Record<string, string>, val
 
 function isCounter(name: string): boolean {
   return name.endsWith('_total') || /_task_error_(total_|deadletterqueue_)/.test(name);
+}
+
+function fillRebalances(set: SetValue, state: RebalanceState): void {
+  const prefix = 'kafka_connect_worker_rebalance';
+  const labels = { leader_name: state.leaderUrl, connect_protocol: state.protocol };
+  set(`${prefix}_info`, 'Leader and protocol of the cluster, as labels; always 1.', labels, 1);
+  set(`${prefix}_epoch`, 'Generation of the cluster.', {}, state.generation);
+  set(`${prefix}_completed_rebalances_total`, 'Rebalances that this worker took part in.', {}, state.completed);
+  set(`${prefix}_rebalancing`, 'Whether a rebalance is under way.', {}, state.isRebalancing ? 1 : 0);
+  set(`${prefix}_rebalance_avg_time_ms`, 'Time of a rebalance, ms: average.', {}, state.avgMs);
+  set(`${prefix}_rebalance_max_time_ms`, 'Time of a rebalance, ms: maximum.', {}, state.maxMs);
+  set(`${prefix}_time_since_last_rebalance_ms`, 'Time since the last rebalance, ms.', {}, Date.now() - state.lastMs);
 }
 
 function fillTask(set: SetValue, entry: TaskEntry): void {

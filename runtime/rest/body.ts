@@ -85,6 +85,13 @@ function initialState(value: unknown): InitialState {
   return state;
 }
 
+/** A list of configs, as workers of a cluster send it. */
+export function taskConfigsBody(body: unknown): Config[] {
+  const list = parsed(body, parseWithNumbersAsText);
+  if (!Array.isArray(list)) throw invalid('The request body must be a JSON array.');
+  return list.map((item: unknown) => configMap(object(item, 'Each task config'), false) as Config);
+}
+
 /** The config with its name in it. Throws where it has another. */
 export function named(config: Config, name: string): Config {
   const own = config.name;

@@ -12,6 +12,7 @@ const statuses: Partial<Record<ErrorCode, number>> = {
   RESOURCE_UNKNOWN: 404,
   REQUEST_CONFLICT: 409,
   BROKER_GROUP_NOT_EMPTY: 409,
+  CLUSTER_LEADER_UNREACHABLE: 503,
   WORKER_STARTING: 503,
 };
 

@@ -8,12 +8,14 @@ import { ConnectError, type Logger } from '../api/index.ts';
 import type { RegistryRoute } from '../broker/embedded/registryApi.ts';
 import { version } from '../config/version.ts';
 import type { WorkerConfig } from '../config/workerConfig.ts';
+import { ForwardRequest } from '../herder/forwardRequest.ts';
 import type { Herder } from '../herder/herder.ts';
 import type { LogLevels } from '../metrics/logLevels.ts';
 import type { WorkerMetrics } from '../metrics/workerMetrics.ts';
 import { type RestContext, starting } from './context.ts';
 import { addCors } from './cors.ts';
 import { httpError, sendError, statusOf } from './errors.ts';
+import { forward } from './forward.ts';
 import { type ListenAddress, listenAddress } from './listenAddress.ts';
 import { resource } from './resource.ts';
 import { addResponseHeaders } from './responseHeaders.ts';
@@ -62,7 +64,15 @@ export class RestServer {
     app.setSerializerCompiler(() => body => JSON.stringify(body));
     app.removeAllContentTypeParsers();
     app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-    app.setErrorHandler((error, request, reply) => {
+    app.setErrorHandler(async (thrown, request, reply) => {
+      let error: unknown = thrown;
+      if (error instanceof ForwardRequest) {
+        try {
+          return await forward(request, reply, error, server.#requireHerder());
+        } catch (failure) {
+          error = failure;
+        }
+      }
       if (statusOf(error) === 500)
         logger.error({ err: error, method: request.method, url: request.url }, 'request failed');
       return sendError(reply, error);

@@ -1,4 +1,4 @@
-/** `millrace standalone` as a process of its own, spoken to over REST as any user would. Needs `npm run build` before. */
+/** `millrace standalone`, or `millrace worker`, as a process of its own, spoken to over REST as any user would. Needs `npm run build` before. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -9,14 +9,22 @@ export const CLI = join(import.meta.dirname, '../../dist/runtime/cli/main.js');
 const START_TIMEOUT_MS = 60_000;
 const KEPT_OUTPUT_CHARS = 50_000;
 
+export type WorkerCommand = 'standalone' | 'worker';
+
 export interface ConnectorStatus {
   readonly name: string;
-  readonly connector: { readonly state: string; readonly trace?: string };
-  readonly tasks: readonly { readonly id: number; readonly state: string; readonly trace?: string }[];
+  readonly connector: { readonly state: string; readonly worker_id: string; readonly trace?: string };
+  readonly tasks: readonly {
+    readonly id: number;
+    readonly state: string;
+    readonly worker_id: string;
+    readonly trace?: string;
+  }[];
 }
 
 export class WorkerProcess {
   readonly url: string;
+  readonly #command: WorkerCommand;
   readonly #listen: string;
   readonly #args: readonly string[];
   readonly #env: Readonly<Record<string, string>>;
@@ -25,16 +33,26 @@ export class WorkerProcess {
   #line = '';
   readonly #complaints: string[] = [];
 
-  private constructor(listen: string, args: readonly string[], env: Readonly<Record<string, string>>) {
+  private constructor(
+    command: WorkerCommand,
+    listen: string,
+    args: readonly string[],
+    env: Readonly<Record<string, string>>,
+  ) {
+    this.#command = command;
     this.#listen = listen;
     this.url = `http://${listen}`;
     this.#args = args;
     this.#env = env;
   }
 
-  /** `args` follow `standalone`, such as --data-dir or a properties file. Resolves once /health answers. */
-  static async start(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<WorkerProcess> {
-    const worker = new WorkerProcess(`127.0.0.1:${await freePort()}`, args, env);
+  /** `args` follow the command, such as --data-dir or a properties file. Resolves once /health answers. */
+  static async start(
+    args: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+    command: WorkerCommand = 'standalone',
+  ): Promise<WorkerProcess> {
+    const worker = new WorkerProcess(command, `127.0.0.1:${await freePort()}`, args, env);
     await worker.restart();
     return worker;
   }
@@ -66,7 +84,7 @@ export class WorkerProcess {
   /** Starts the process again, at the same address with the same arguments, after it ended. */
   async restart(): Promise<void> {
     // a process group of its own: Ctrl-C reaches the parent first, which stops the worker in order
-    const child = spawn(process.execPath, [CLI, 'standalone', '--listen', this.#listen, ...this.#args], {
+    const child = spawn(process.execPath, [CLI, this.#command, '--listen', this.#listen, ...this.#args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
       env: { ...process.env, ...this.#env },

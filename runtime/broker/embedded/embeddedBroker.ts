@@ -80,6 +80,13 @@ export class EmbeddedBroker implements Broker {
   /** Whoever writes the data directory is the only one. */
   async holdGroup(): Promise<void> {}
 
+  membership(): never {
+    throw new ConnectError(
+      'CONFIG_INVALID',
+      'a cluster of workers meets in a Kafka group, which the embedded broker does not have: set bootstrap.servers',
+    );
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#client === null ? this.#store.close() : this.#client.release();
     return this.#closing;

@@ -4,12 +4,11 @@
  */
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { TopicPartition } from '../../api/connector.ts';
-import type { ConsumerOptions } from '../port.ts';
+import type { ConsumerOptions, GroupMember, JoinedGroup } from '../port.ts';
 import type { Assignor } from './assignors.ts';
 import { decodeAssignment, decodeSubscription, encodeAssignment, encodeSubscription } from './consumerProtocol.ts';
 import type { ConsumerSettings } from './consumerSettings.ts';
-import { GroupMembership, type JoinedGroup } from './groupMembership.ts';
-import type { GroupMember } from './kafkaApis.ts';
+import { GroupMembership } from './groupMembership.ts';
 import type { KafkaCluster } from './kafkaCluster.ts';
 import { isTransient, kafkaCode } from './kafkaErrors.ts';
 import type { PartitionFetcher } from './partitionFetcher.ts';

@@ -3,10 +3,10 @@
  * same moment one goes on and the others are told. Another protocol in the group (a Kafka Connect cluster, consumers) counts as another holder.
  */
 import { ConnectError } from '../../../schemas/errors.ts';
-import type { GroupHold } from '../port.ts';
+import type { GroupHold, GroupMember } from '../port.ts';
 import { pause } from './backoff.ts';
 import { GroupMembership } from './groupMembership.ts';
-import { apis, type GroupMember } from './kafkaApis.ts';
+import { apis } from './kafkaApis.ts';
 import type { KafkaCluster } from './kafkaCluster.ts';
 import { kafkaCode, requestFailed } from './kafkaErrors.ts';
 

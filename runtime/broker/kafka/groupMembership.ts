@@ -5,9 +5,10 @@
 
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { Logger } from '../../api/logger.ts';
+import type { JoinedGroup, Membership, MembershipOptions } from '../port.ts';
 import { backoffMs, pause } from './backoff.ts';
 import type { Address } from './clientSettings.ts';
-import { apis, type GroupMember } from './kafkaApis.ts';
+import { apis, type JoinAnswer } from './kafkaApis.ts';
 import type { KafkaCluster } from './kafkaCluster.ts';
 import type { KafkaConnection } from './kafkaConnection.ts';
 import {
@@ -20,36 +21,10 @@ import {
 } from './kafkaErrors.ts';
 import { NodeConnections } from './nodeConnections.ts';
 
-export interface MembershipOptions {
-  readonly groupId: string;
-  readonly groupInstanceId?: string | null;
-  /** `consumer`, `connect`, … All members of a group have the same. */
-  readonly protocolType: string;
-  readonly clientId: string;
-  readonly sessionTimeoutMs: number;
-  readonly rebalanceTimeoutMs: number;
-  readonly heartbeatIntervalMs: number;
-  /** Protocols with the member's metadata, preferred first; asked for at every join. */
-  readonly protocols: () => readonly { readonly name: string; readonly metadata: Buffer }[];
-  /** Called in the member that leads: everybody's assignment. */
-  readonly assign: (
-    protocol: string,
-    members: readonly GroupMember[],
-    leaderId: string,
-  ) => Promise<ReadonlyMap<string, Buffer>>;
-  /** The group rebalances, or this member was put out: join again. Called from the heartbeat, once until the next join. */
-  readonly onRejoinNeeded: (reason: 'rebalance' | 'lost') => void;
-}
+const settlingIntervalMs = 200;
+const watchIntervalMs = 250;
 
-export interface JoinedGroup {
-  readonly memberId: string;
-  readonly leaderId: string;
-  readonly generationId: number;
-  readonly protocol: string;
-  readonly assignment: Buffer;
-}
-
-export class GroupMembership {
+export class GroupMembership implements Membership {
   readonly #cluster: KafkaCluster;
   readonly #options: MembershipOptions;
   readonly #logger: Logger;
@@ -59,6 +34,11 @@ export class GroupMembership {
   #memberId = '';
   #generationId = -1;
   #beating: AbortController | null = null;
+  /** When the coordinator last said that this is a member. */
+  #confirmedMs = 0;
+  /** The group is being completed, which takes up to the rebalance timeout. */
+  #isJoining = false;
+  #watch: NodeJS.Timeout | null = null;
 
   constructor(cluster: KafkaCluster, options: MembershipOptions) {
     this.#cluster = cluster;
@@ -150,6 +130,7 @@ export class GroupMembership {
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort();
+    if (this.#watch !== null) clearInterval(this.#watch);
     await this.leave();
     this.#connections.close();
   }
@@ -174,16 +155,24 @@ export class GroupMembership {
       protocolType,
       groupProtocols: protocols(),
     };
-    let joined = await connection.call(apis.joinGroup, request, rebalanceTimeoutMs);
-    if (joined.errorCode === kafkaCode.memberIdRequired) {
-      this.#memberId = joined.memberId;
-      joined = await connection.call(apis.joinGroup, { ...request, memberId: joined.memberId }, rebalanceTimeoutMs);
+    this.#isJoining = true;
+    let joined: JoinAnswer;
+    try {
+      joined = await connection.call(apis.joinGroup, request, rebalanceTimeoutMs);
+      if (joined.errorCode === kafkaCode.memberIdRequired) {
+        this.#memberId = joined.memberId;
+        joined = await connection.call(apis.joinGroup, { ...request, memberId: joined.memberId }, rebalanceTimeoutMs);
+      }
+    } finally {
+      this.#isJoining = false;
     }
     this.#check('Joining', joined.errorCode);
     const { memberId, leaderId, generationId, groupProtocol: protocol } = joined;
     this.#memberId = memberId;
     const assignments =
-      memberId === leaderId ? await assign(protocol, joined.members, leaderId) : new Map<string, Buffer>();
+      memberId === leaderId
+        ? await assign(protocol, joined.members, leaderId, generationId)
+        : new Map<string, Buffer>();
     const synced = await connection.call(
       apis.syncGroup,
       {
@@ -197,6 +186,7 @@ export class GroupMembership {
     );
     this.#check('Synchronizing with', synced.errorCode);
     this.#generationId = generationId;
+    this.#confirmed();
     return { memberId, leaderId, generationId, protocol, assignment: synced.memberAssignment ?? Buffer.alloc(0) };
   }
 
@@ -220,6 +210,27 @@ export class GroupMembership {
     this.#generationId = -1;
   }
 
+  #confirmed(): number {
+    this.#confirmedMs = Date.now();
+    const { onUnreachable } = this.#options;
+    if (onUnreachable !== undefined && this.#watch === null) {
+      this.#watch = setInterval(() => this.#look(onUnreachable), watchIntervalMs);
+      this.#watch.unref();
+    }
+    return this.#confirmedMs;
+  }
+
+  #look(onUnreachable: () => void): void {
+    const { sessionTimeoutMs, rebalanceTimeoutMs } = this.#options;
+    const limitMs = sessionTimeoutMs + (this.#isJoining ? rebalanceTimeoutMs : 0);
+    if (Date.now() - this.#confirmedMs <= limitMs) return;
+    clearInterval(this.#watch!);
+    this.#watch = null;
+    this.#stopHeartbeat();
+    this.#forget();
+    onUnreachable();
+  }
+
   #startHeartbeat(): void {
     const stop = new AbortController();
     this.#beating = stop;
@@ -235,11 +246,20 @@ export class GroupMembership {
   }
 
   async #beat(signal: AbortSignal): Promise<void> {
-    const { groupId, groupInstanceId = null, heartbeatIntervalMs, sessionTimeoutMs, onRejoinNeeded } = this.#options;
-    let lastSuccess = Date.now();
+    const {
+      groupId,
+      groupInstanceId = null,
+      heartbeatIntervalMs,
+      sessionTimeoutMs,
+      settlingMs = 0,
+      onRejoinNeeded,
+    } = this.#options;
+    const joinedMs = Date.now();
+    let lastSuccess = joinedMs;
     let rebalancing = false;
     for (;;) {
-      await pause(heartbeatIntervalMs, signal);
+      const isSettling = Date.now() - joinedMs < settlingMs;
+      await pause(isSettling ? Math.min(settlingIntervalMs, heartbeatIntervalMs) : heartbeatIntervalMs, signal);
       if (signal.aborted) return;
       let code: number;
       try {
@@ -258,9 +278,9 @@ export class GroupMembership {
       }
       if (signal.aborted) return;
       if (code === kafkaCode.none) {
-        lastSuccess = Date.now();
+        lastSuccess = this.#confirmed();
       } else if (code === kafkaCode.rebalanceInProgress) {
-        lastSuccess = Date.now();
+        lastSuccess = this.#confirmed();
         // Goes on: it holds the membership while the caller finishes what it does.
         if (!rebalancing) onRejoinNeeded('rebalance');
         rebalancing = true;

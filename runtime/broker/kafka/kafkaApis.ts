@@ -1,5 +1,7 @@
 /** The requests that kafkajs encodes and decodes for us, with the types it lacks. Answers carry error codes: nothing is thrown for them. */
 
+import type { GroupMember } from '../port.ts';
+
 export interface KafkaApi<Args, Answer> {
   readonly key: number;
   /** In kafkajs' table. */
@@ -32,9 +34,13 @@ export interface MetadataAnswer {
     partitionMetadata: readonly { partitionErrorCode: number; partitionId: number; leader: number }[];
   }[];
 }
-export interface GroupMember {
+export interface JoinAnswer {
+  readonly errorCode: number;
+  readonly generationId: number;
+  readonly groupProtocol: string;
+  readonly leaderId: string;
   readonly memberId: string;
-  readonly memberMetadata: Buffer;
+  readonly members: readonly GroupMember[];
 }
 interface Transactional {
   readonly transactionalId: string;
@@ -86,14 +92,7 @@ export const apis = {
       protocolType: string;
       groupProtocols: readonly { name: string; metadata: Buffer }[];
     },
-    {
-      errorCode: number;
-      generationId: number;
-      groupProtocol: string;
-      leaderId: string;
-      memberId: string;
-      members: readonly GroupMember[];
-    }
+    JoinAnswer
   >(11, 'JoinGroup'),
   heartbeat: api<
     { groupId: string; groupGenerationId: number; memberId: string; groupInstanceId: string | null },

@@ -1,11 +1,22 @@
 /** The broker port over an Apache Kafka cluster, 3.x or 4.x. */
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { Logger } from '../../api/logger.ts';
-import type { Admin, Broker, Consumer, ConsumerOptions, GroupHold, Producer, ProducerOptions } from '../port.ts';
+import type {
+  Admin,
+  Broker,
+  Consumer,
+  ConsumerOptions,
+  GroupHold,
+  Membership,
+  MembershipOptions,
+  Producer,
+  ProducerOptions,
+} from '../port.ts';
 import { pause } from './backoff.ts';
 import { connectionKeys, parseClientSettings } from './clientSettings.ts';
 import { consumerKeys } from './consumerSettings.ts';
 import { KafkaGroupHold } from './groupHold.ts';
+import { GroupMembership } from './groupMembership.ts';
 import { KafkaAdmin } from './kafkaAdmin.ts';
 import { asReported, KafkaCluster } from './kafkaCluster.ts';
 import { KafkaConsumer } from './kafkaConsumer.ts';
@@ -72,6 +83,12 @@ export class KafkaBroker implements Broker {
     const held = new KafkaGroupHold(this.#cluster, hold);
     this.#clients.add(held);
     await held.take();
+  }
+
+  membership(options: MembershipOptions): Membership {
+    const membership = new GroupMembership(this.#cluster, options);
+    this.#clients.add(membership);
+    return membership;
   }
 
   async close(): Promise<void> {

@@ -9,6 +9,11 @@ export class RawDecoder {
     this.#bytes = bytes;
   }
 
+  /** Bytes not yet read. */
+  get remaining(): number {
+    return this.#bytes.length - this.#position;
+  }
+
   int8(): number {
     return this.#bytes.readInt8(this.#step(1));
   }

@@ -1,21 +1,12 @@
 /** `millrace standalone`: one worker process with its REST API, until SIGTERM or SIGINT. */
-import { setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { type Config, ConnectError, type Logger } from '../../api/index.ts';
-import { EmbeddedRegistry } from '../../broker/embedded/embeddedRegistry.ts';
-import { registryApi } from '../../broker/embedded/registryApi.ts';
-import type { WorkerConfig } from '../../config/workerConfig.ts';
-import { workerKeys } from '../../config/workerKeys.ts';
+import { type Config, ConnectError } from '../../api/index.ts';
 import type { Herder } from '../../herder/herder.ts';
 import { StandaloneHerder } from '../../herder/standalone/standaloneHerder.ts';
-import { LogLevels } from '../../metrics/logLevels.ts';
-import { WorkerMetrics } from '../../metrics/workerMetrics.ts';
-import { RestServer } from '../../rest/server.ts';
 import { type ConnectorFile, readConnectorFile, readWorkerFile } from '../configFile.ts';
-import { option, parseFlags, type WorkerFlag, workerFlagsHelp } from '../flags.ts';
-import { createLogger } from '../logger.ts';
-import { pluginModules } from '../pluginModules.ts';
+import { parseFlags, type WorkerFlag, workerFlagsHelp, workerKeysHelp } from '../flags.ts';
 import { resolvedWorkerConfig } from '../resolvedWorkerConfig.ts';
+import { runWorker } from '../runWorker.ts';
 
 const flags: readonly WorkerFlag[] = [
   'bootstrap-servers',
@@ -25,13 +16,6 @@ const flags: readonly WorkerFlag[] = [
   'group-id',
   'log-level',
 ];
-/** Beyond the tasks' own time, for statuses and connections. */
-const closingMs = 8_000;
-/** As long as Kafka Connect's own start waits for its cluster. */
-const brokerWaitMs = 60_000;
-const brokerRetryMs = 2_000;
-const maxBrokerRetryMs = 30_000;
-
 export async function standalone(args: readonly string[]): Promise<number> {
   const { values, positionals, config: fromFlags } = parseFlags(args, flags);
   if (values.help === true) {
@@ -41,75 +25,13 @@ export async function standalone(args: readonly string[]): Promise<number> {
   const { workerFile, connectorFiles } = await readFiles(positionals);
   const sources = { file: workerFile, environment: process.env, flags: fromFlags };
   const { config, ignored } = await resolvedWorkerConfig(sources);
-  const levels = new LogLevels(LogLevels.parse(config['log.level'])!);
-  const logger = createLogger(levels);
-  if (ignored.length > 0) {
-    logger.warn({ keys: ignored }, `these configuration keys mean nothing here: ${ignored.join(', ')}`);
-  }
-  process.on('unhandledRejection', error => logger.error({ err: error }, 'unexpected error; the worker goes on'));
-  const signal = endSignal();
-  const registry = config.registry.kind === 'embedded' ? EmbeddedRegistry.open(config.registry.dataDir, logger) : null;
-  const metrics = new WorkerMetrics();
-  const rest = await RestServer.start({
-    config,
-    metrics,
-    levels,
-    logger,
-    registry: registry === null ? [] : registryApi(registry),
+  return runWorker(config, ignored, {
+    host: (_, listening) => listening,
+    start: options => StandaloneHerder.start({ ...options, onGroupTaken: options.onFatal }),
+    started: async herder => {
+      for (const file of connectorFiles) await runConnector(file, herder);
+    },
   });
-  let onGroupTaken!: (error: unknown) => void;
-  const groupTaken = new Promise<unknown>(resolve => {
-    onGroupTaken = resolve;
-  });
-  const starting = start(config, rest, metrics, logger, connectorFiles, onGroupTaken);
-  const ended = Promise.race([signal, groupTaken]);
-  const herder = await Promise.race([starting, ended.then(() => null)]);
-  const reason = await ended;
-  const failure = typeof reason === 'string' ? null : reason;
-  if (failure === null) logger.info({ signal: reason }, 'worker stops');
-  else logger.error({ err: failure }, 'worker stops');
-  await rest.close();
-  // Nothing runs yet that would have to be stopped in order.
-  if (herder === null) return ending(failure);
-  const deadline = setTimeout(() => {
-    logger.error({}, 'worker did not stop in time and is ended');
-    process.exit(1);
-  }, config['task.shutdown.graceful.timeout.ms'] + closingMs);
-  deadline.unref();
-  await herder.close();
-  await registry?.close();
-  logger.info({}, 'worker has stopped');
-  return ending(failure);
-}
-
-function ending(failure: unknown): number {
-  if (failure !== null) throw failure;
-  return 0;
-}
-
-async function start(
-  config: WorkerConfig,
-  rest: RestServer,
-  metrics: WorkerMetrics,
-  logger: Logger,
-  connectorFiles: readonly ConnectorFile[],
-  onGroupTaken: (error: unknown) => void,
-): Promise<StandaloneHerder> {
-  const options = {
-    config,
-    pluginModules: pluginModules(config['plugin.path'], path => {
-      logger.warn({ path }, `plugin.path names ${path}, which does not exist; it is left out`);
-    }),
-    workerId: workerId(config, rest),
-    metrics,
-    logger,
-    onGroupTaken,
-  };
-  const herder = await untilReachable(() => StandaloneHerder.start(options), logger);
-  rest.ready(herder);
-  logger.info({ url: rest.url, broker: brokerText(config) }, `worker is ready: ${rest.url}`);
-  for (const file of connectorFiles) await runConnector(file, herder);
-  return herder;
 }
 
 async function runConnector({ path, name, config, initialState }: ConnectorFile, herder: Herder): Promise<void> {
@@ -126,21 +48,6 @@ async function runConnector({ path, name, config, initialState }: ConnectorFile,
   }
 }
 
-/** A broker that is started together with the worker may come later; one that does not come ends the worker with its error. */
-async function untilReachable<T>(attempt: () => Promise<T>, logger: Logger): Promise<T> {
-  const deadline = Date.now() + brokerWaitMs;
-  for (let retryMs = brokerRetryMs; ; retryMs = Math.min(2 * retryMs, maxBrokerRetryMs)) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (!(error instanceof ConnectError && error.retriable) || Date.now() > deadline) throw error;
-      const message = `worker cannot start yet and tries again in ${retryMs / 1000} s: ${error.message}`;
-      logger.warn({ code: error.code }, message);
-      await wait(Math.min(retryMs, Math.max(0, deadline - Date.now())));
-    }
-  }
-}
-
 /** The first file is the worker's, unless it is a connector's. */
 async function readFiles(paths: readonly string[]): Promise<{ workerFile: Config; connectorFiles: ConnectorFile[] }> {
   const [first, ...others] = paths;
@@ -152,32 +59,7 @@ async function readFiles(paths: readonly string[]): Promise<{ workerFile: Config
   return { workerFile: isConnector ? {} : content, connectorFiles };
 }
 
-/** The first signal asks for a graceful stop, the second ends the process. */
-function endSignal(): Promise<string> {
-  return new Promise(resolve => {
-    for (const name of ['SIGTERM', 'SIGINT'] as const) {
-      process.once(name, () => {
-        resolve(name);
-        process.once(name, () => process.exit(130));
-      });
-    }
-  });
-}
-
-function workerId(config: WorkerConfig, rest: RestServer): string {
-  const host = config['rest.advertised.host.name'] ?? new URL(rest.url).hostname;
-  return `${host}:${config['rest.advertised.port'] ?? rest.port}`;
-}
-
-function brokerText({ broker }: WorkerConfig): string {
-  return broker.kind === 'embedded' ? `embedded in ${broker.dataDir}` : broker.settings['bootstrap.servers']!;
-}
-
 function help(): string {
-  const keys = Object.entries(workerKeys).map(([name, key]) => {
-    const preset = key.default === null || key.default === '' ? '' : ` [${key.default}]`;
-    return option(name, `${key.documentation}${preset}`);
-  });
   return `usage: millrace standalone [options] [worker.properties] [connector files…]
 
 Runs one worker with its REST API. Without arguments it brings its own broker and schema registry, in a folder.
@@ -188,5 +70,5 @@ options:
 ${workerFlagsHelp(flags)}
 
 worker keys:
-${keys.join('\n')}`;
+${workerKeysHelp()}`;
 }

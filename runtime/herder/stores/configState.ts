@@ -1,6 +1,6 @@
 /**
- * What the config topic says: connectors with their raw configs, target states and task configs. Record formats are Kafka Connect's. Task configs
- * count only once their commit record is read, all at once.
+ * What the config topic says: connectors with their raw configs, target states and task configs, and the key by which workers of a cluster sign.
+ * Record formats are Kafka Connect's. Task configs count only once their commit record is read, all at once.
  */
 import type { Config } from '../../api/connector.ts';
 import type { InternalRecord } from './internalTopic.ts';
@@ -15,11 +15,31 @@ export interface ConnectorEntry {
   readonly taskConfigs: readonly Config[];
 }
 
+/** The key of `X-Connect-Authorization`. */
+export interface SessionKey {
+  readonly key: Buffer;
+  readonly algorithm: string;
+  readonly createdMs: number;
+}
+
+/** What one record changed. Restarts and log levels are told once and not kept. */
+export type ConfigChange =
+  | { readonly kind: 'connector'; readonly name: string; readonly isNew: boolean }
+  | { readonly kind: 'removed'; readonly name: string }
+  | { readonly kind: 'target'; readonly name: string }
+  | { readonly kind: 'tasks'; readonly name: string; readonly countChanged: boolean }
+  | { readonly kind: 'restart'; readonly name: string; readonly includeTasks: boolean; readonly onlyFailed: boolean }
+  | { readonly kind: 'logger'; readonly namespace: string; readonly level: string }
+  | { readonly kind: 'sessionKey' };
+
 const prefixes = {
+  restart: 'restart-connector-',
+  logger: 'logger-cluster-',
   connector: 'connector-',
   task: 'task-',
   commit: 'commit-',
   target: 'target-state-',
+  sessionKey: 'session-key',
 } as const;
 
 export class ConfigState {
@@ -27,6 +47,7 @@ export class ConfigState {
   readonly #targets = new Map<string, TargetState>();
   readonly #committed = new Map<string, readonly Config[]>();
   readonly #pending = new Map<string, Map<number, Config>>();
+  #sessionKey: SessionKey | null = null;
 
   names(): string[] {
     return [...this.#configs.keys()];
@@ -42,49 +63,86 @@ export class ConfigState {
     };
   }
 
-  /** Keys of other kinds (session keys, loggers, restarts, fencing) are of no concern here. */
-  apply({ key, value }: InternalRecord): void {
-    if (key.startsWith(prefixes.connector)) this.#applyConnector(key.slice(prefixes.connector.length), value);
-    else if (key.startsWith(prefixes.target)) this.#applyTarget(key.slice(prefixes.target.length), value);
-    else if (key.startsWith(prefixes.commit)) this.#applyCommit(key.slice(prefixes.commit.length), value);
-    else if (key.startsWith(prefixes.task)) this.#applyTask(key.slice(prefixes.task.length), value);
+  get sessionKey(): SessionKey | null {
+    return this.#sessionKey;
   }
 
-  #applyConnector(name: string, value: unknown): void {
+  /** Returns what is different now. Keys of other kinds (fencing) are of no concern here. */
+  apply({ key, value }: InternalRecord): ConfigChange | null {
+    const nameAfter = (prefix: string): string | null => (key.startsWith(prefix) ? key.slice(prefix.length) : null);
+    let name: string | null;
+    if ((name = nameAfter(prefixes.connector)) !== null) return this.#applyConnector(name, value);
+    if ((name = nameAfter(prefixes.target)) !== null) return this.#applyTarget(name, value);
+    if ((name = nameAfter(prefixes.commit)) !== null) return this.#applyCommit(name, value);
+    if ((name = nameAfter(prefixes.task)) !== null) return this.#applyTask(name, value);
+    if (key === prefixes.sessionKey) return this.#applySessionKey(value);
+    if (value === null) return null;
+    if ((name = nameAfter(prefixes.restart)) !== null) {
+      const request = value as { 'include-tasks'?: unknown; 'only-failed'?: unknown };
+      const [includeTasks, onlyFailed] = [request['include-tasks'] === true, request['only-failed'] === true];
+      return { kind: 'restart', name, includeTasks, onlyFailed };
+    }
+    if ((name = nameAfter(prefixes.logger)) !== null) {
+      return { kind: 'logger', namespace: name, level: String((value as { level?: unknown }).level) };
+    }
+    return null;
+  }
+
+  #applyConnector(name: string, value: unknown): ConfigChange | null {
+    const isNew = !this.#configs.has(name);
     if (value === null) {
       this.#configs.delete(name);
       this.#targets.delete(name);
       this.#committed.delete(name);
       this.#pending.delete(name);
-    } else this.#configs.set(name, properties(value));
+      return isNew ? null : { kind: 'removed', name };
+    }
+    this.#configs.set(name, properties(value));
+    return { kind: 'connector', name, isNew };
   }
 
-  #applyTarget(name: string, value: unknown): void {
+  #applyTarget(name: string, value: unknown): ConfigChange | null {
     if (value === null) {
       this.#targets.delete(name);
-      return;
+      return null;
     }
     const { state, 'state.v2': stateV2 } = value as { state?: string; 'state.v2'?: string };
     const target = stateV2 ?? state;
-    if (target === 'STARTED' || target === 'PAUSED' || target === 'STOPPED') this.#targets.set(name, target);
+    if (target !== 'STARTED' && target !== 'PAUSED' && target !== 'STOPPED') return null;
+    this.#targets.set(name, target);
+    return { kind: 'target', name };
   }
 
-  #applyTask(id: string, value: unknown): void {
+  #applySessionKey(value: unknown): ConfigChange | null {
+    if (value === null) return null;
+    const { key, algorithm, 'creation-timestamp': createdMs } = value as Record<string, unknown>;
+    this.#sessionKey = {
+      key: Buffer.from(String(key), 'base64'),
+      algorithm: String(algorithm),
+      createdMs: Number(createdMs),
+    };
+    return { kind: 'sessionKey' };
+  }
+
+  #applyTask(id: string, value: unknown): null {
     const [, name, task] = /^(.*)-(\d+)$/s.exec(id) ?? [];
-    if (name === undefined || value === null) return;
+    if (name === undefined || value === null) return null;
     let pending = this.#pending.get(name);
     if (pending === undefined) this.#pending.set(name, (pending = new Map()));
     pending.set(Number(task), properties(value));
+    return null;
   }
 
-  #applyCommit(name: string, value: unknown): void {
-    if (value === null) return;
+  #applyCommit(name: string, value: unknown): ConfigChange | null {
+    if (value === null) return null;
     const { tasks } = value as { tasks: number };
     const pending = this.#pending.get(name);
     const before = this.#committed.get(name) ?? [];
     const configs = Array.from({ length: tasks }, (_, task) => pending?.get(task) ?? before[task]);
     this.#pending.delete(name);
-    this.#committed.set(name, configs.some(config => config === undefined) ? [] : (configs as Config[]));
+    const complete = configs.every(config => config !== undefined) ? (configs as Config[]) : [];
+    this.#committed.set(name, complete);
+    return { kind: 'tasks', name, countChanged: complete.length !== before.length };
   }
 }
 
@@ -115,4 +173,17 @@ export function taskRecords(name: string, configs: readonly Config[]): InternalR
     value: { properties: config },
   }));
   return [...tasks, { key: prefixes.commit + name, value: { tasks: configs.length } }];
+}
+
+export function restartRecord(name: string, includeTasks: boolean, onlyFailed: boolean): InternalRecord {
+  return { key: prefixes.restart + name, value: { 'include-tasks': includeTasks, 'only-failed': onlyFailed } };
+}
+
+export function loggerRecord(namespace: string, level: string): InternalRecord {
+  return { key: prefixes.logger + namespace, value: { level } };
+}
+
+export function sessionKeyRecord({ key, algorithm, createdMs }: SessionKey): InternalRecord {
+  const value = { key: key.toString('base64'), algorithm, 'creation-timestamp': createdMs };
+  return { key: prefixes.sessionKey, value };
 }

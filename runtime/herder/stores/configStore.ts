@@ -1,28 +1,64 @@
-/** The config topic and what it says. A write has its effect on `state` once it is durable. */
+/**
+ * The config topic and what it says. A write has its effect on `state` once it is durable; in a cluster once it is read back, so that all workers see
+ * one order, and what others write has its effect as well.
+ */
 import { ConnectError } from '../../../schemas/errors.ts';
-import { ConfigState } from './configState.ts';
+import { type ConfigChange, ConfigState } from './configState.ts';
 import { type InternalRecord, InternalTopic, type InternalTopicOptions } from './internalTopic.ts';
 
 /** Nobody waits for a write any more when the worker stops. */
 const closeTimeoutMs = 1_000;
+const readBackTimeoutMs = 30_000;
 
 export class ConfigStore {
-  readonly state: ConfigState;
-  readonly #topic: InternalTopic;
+  readonly state = new ConfigState();
+  #topic!: InternalTopic;
+  #follows = false;
+  #offset = -1;
 
-  private constructor(topic: InternalTopic, state: ConfigState) {
-    this.#topic = topic;
-    this.state = state;
-  }
+  private constructor() {}
 
   static async open(options: InternalTopicOptions): Promise<ConfigStore> {
-    const state = new ConfigState();
-    return new ConfigStore(await InternalTopic.open(options, record => state.apply(record)), state);
+    const store = new ConfigStore();
+    store.#topic = await InternalTopic.open(options, record => store.state.apply(record));
+    return store;
+  }
+
+  /** Reads on; `onChange` is told what comes after the start. It must not throw. */
+  static async follow(options: InternalTopicOptions, onChange: (change: ConfigChange) => void): Promise<ConfigStore> {
+    const store = new ConfigStore();
+    const apply = (record: InternalRecord, offset: number): void => {
+      store.#offset = offset + 1;
+      const change = store.state.apply(record);
+      if (store.#follows && change !== null) onChange(change);
+    };
+    store.#topic = await InternalTopic.open(options, apply, true);
+    store.#follows = true;
+    return store;
+  }
+
+  /** Of the record behind the last one read; -1 = none was. What workers of a cluster compare. */
+  get offset(): number {
+    return this.#offset;
+  }
+
+  /** Where the topic is followed: rejects unless it is read that far within the time. */
+  async readTo(offset: number, timeoutMs: number): Promise<void> {
+    if (this.#offset < offset) await this.readToEnd(timeoutMs);
+    if (this.#offset >= offset) return;
+    const message = `the config topic ends at offset ${this.#offset}, but other workers have read to ${offset}: do all use the same topic?`;
+    throw new ConnectError('INTERNAL_TOPIC_BEHIND', message, { retriable: true });
+  }
+
+  /** Where the topic is followed: rejects unless all that is in it by now is read within the time. */
+  readToEnd(timeoutMs: number): Promise<void> {
+    return this.#topic.readUpTo('end', timeoutMs);
   }
 
   async write(records: readonly InternalRecord[]): Promise<void> {
     try {
-      await this.#topic.write(records);
+      const ends = await this.#topic.write(records);
+      if (this.#follows) await this.#topic.readUpTo(ends, readBackTimeoutMs);
     } catch (error) {
       throw new ConnectError(
         'INTERNAL_TOPIC_WRITE_FAILED',
@@ -30,7 +66,7 @@ export class ConfigStore {
         { cause: error, retriable: true },
       );
     }
-    for (const record of records) this.state.apply(record);
+    if (!this.#follows) for (const record of records) this.state.apply(record);
   }
 
   async close(): Promise<void> {

@@ -9,6 +9,8 @@ export interface Status {
   readonly trace: string | null;
   readonly workerId: string;
   readonly version: string | null;
+  /** Of the group when it was written; 0 for a worker alone. */
+  readonly generation: number;
 }
 
 interface ConnectorStatuses {
@@ -52,14 +54,18 @@ export class StatusState {
     }
     const connector = /^status-connector-(.*)$/s.exec(key);
     if (connector !== null) {
-      this.#entry(connector[1]!).connector = value === null ? null : parseStatus(value);
+      const entry = this.#entry(connector[1]!);
+      const status = value === null ? null : parseStatus(value);
+      if (!isOutdated(status, entry.connector)) entry.connector = status;
       return;
     }
     const task = /^status-task-(.*)-(\d+)$/s.exec(key);
     if (task === null) return;
     const tasks = this.#entry(task[1]!).tasks;
-    if (value === null) tasks.delete(Number(task[2]));
-    else tasks.set(Number(task[2]), parseStatus(value));
+    const id = Number(task[2]);
+    const status = value === null ? null : parseStatus(value);
+    if (status === null) tasks.delete(id);
+    else if (!isOutdated(status, tasks.get(id) ?? null)) tasks.set(id, status);
   }
 
   #entry(name: string): ConnectorStatuses {
@@ -71,34 +77,47 @@ export class StatusState {
   }
 }
 
+/** A worker that lost its work may say so only after the next one has said that it runs it. */
+function isOutdated(status: Status | null, before: Status | null): boolean {
+  return (
+    status?.state === 'UNASSIGNED' &&
+    before !== null &&
+    before.workerId !== status.workerId &&
+    before.generation >= status.generation &&
+    before.state === 'RUNNING'
+  );
+}
+
 function parseStatus(value: unknown): Status {
-  const status = value as { state: State; trace?: string | null; worker_id?: string; version?: string | null };
+  const status = value as {
+    state: State;
+    trace?: string | null;
+    worker_id?: string;
+    version?: string | null;
+    generation?: number;
+  };
   return {
     state: status.state,
     trace: status.trace ?? null,
     workerId: status.worker_id ?? '',
     version: status.version ?? null,
+    generation: status.generation ?? 0,
   };
 }
 
-function statusValue(status: Status | null, generation: number): unknown {
+function statusValue(status: Status | null): unknown {
   if (status === null) return null;
-  const { state, trace, workerId, version } = status;
+  const { state, trace, workerId, version, generation } = status;
   return { state, trace, worker_id: workerId, generation, version };
 }
 
 /** A null status is a tombstone. */
-export function connectorStatusRecord(name: string, status: Status | null, generation: number): InternalRecord {
-  return { key: `status-connector-${name}`, value: statusValue(status, generation) };
+export function connectorStatusRecord(name: string, status: Status | null): InternalRecord {
+  return { key: `status-connector-${name}`, value: statusValue(status) };
 }
 
-export function taskStatusRecord(
-  name: string,
-  task: number,
-  status: Status | null,
-  generation: number,
-): InternalRecord {
-  return { key: `status-task-${name}-${task}`, value: statusValue(status, generation) };
+export function taskStatusRecord(name: string, task: number, status: Status | null): InternalRecord {
+  return { key: `status-task-${name}-${task}`, value: statusValue(status) };
 }
 
 export function topicRecord(topic: string, connector: string, task: number): InternalRecord {

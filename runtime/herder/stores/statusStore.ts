@@ -1,6 +1,6 @@
 /**
  * The status topic and what it says. A status has its effect at once and is written behind, in order; one that cannot be written is logged, since
- * statuses follow from what runs and never decide it.
+ * statuses follow from what runs and never decide it. In a cluster the topic is followed, and shows what other workers say.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from '../../api/logger.ts';
@@ -12,22 +12,31 @@ const closeTimeoutMs = 1_000;
 const maxPending = 10_000;
 
 export class StatusStore {
-  readonly state: StatusState;
-  readonly #topic: InternalTopic;
+  readonly state = new StatusState();
+  #topic!: InternalTopic;
   readonly #logger: Logger;
+  /** Values that are written and not yet read back, by key: until then this worker knows better than the log. */
+  readonly #unread = new Map<string, string[]>();
+  #follows = false;
   #pending = new Map<string, InternalRecord>();
   #writing: Promise<void> | null = null;
 
-  private constructor(topic: InternalTopic, state: StatusState, logger: Logger) {
-    this.#topic = topic;
-    this.state = state;
+  private constructor(logger: Logger) {
     this.#logger = logger;
   }
 
   static async open(options: InternalTopicOptions): Promise<StatusStore> {
-    const state = new StatusState();
-    const topic = await InternalTopic.open(options, record => state.apply(record));
-    return new StatusStore(topic, state, options.logger);
+    const store = new StatusStore(options.logger);
+    store.#topic = await InternalTopic.open(options, record => store.state.apply(record));
+    return store;
+  }
+
+  /** Reads on; `onChange` is told of what others wrote after the start. It must not throw. */
+  static async follow(options: InternalTopicOptions, onChange: (record: InternalRecord) => void): Promise<StatusStore> {
+    const store = new StatusStore(options.logger);
+    store.#topic = await InternalTopic.open(options, record => store.#read(record, onChange), true);
+    store.#follows = true;
+    return store;
   }
 
   put(record: InternalRecord): void {
@@ -37,6 +46,11 @@ export class StatusStore {
     if (this.#pending.size < maxPending) this.#pending.set(record.key, record);
     else this.#logger.error({ key: record.key }, 'status is not written: too many wait for the broker');
     this.#writing ??= this.#writeBehind();
+  }
+
+  /** Where the topic is followed: resolves when all that is in it by now is read. */
+  readToEnd(timeoutMs: number): Promise<void> {
+    return this.#topic.readUpTo('end', timeoutMs);
   }
 
   /** Resolves when all that was put is written or given up. */
@@ -60,14 +74,36 @@ export class StatusStore {
       while (this.#pending.size > 0) {
         const records = [...this.#pending.values()];
         this.#pending = new Map();
+        if (this.#follows) for (const record of records) this.#expect(record);
         try {
           await this.#topic.write(records);
         } catch (error) {
+          // What the log has now, if anything, is the truth.
+          for (const { key } of records) this.#unread.delete(key);
           this.#logger.error({ err: error, keys: records.map(record => record.key) }, 'statuses could not be written');
         }
       }
     } finally {
       this.#writing = null;
     }
+  }
+
+  #expect({ key, value }: InternalRecord): void {
+    const values = this.#unread.get(key);
+    if (values === undefined) this.#unread.set(key, [JSON.stringify(value)]);
+    else values.push(JSON.stringify(value));
+  }
+
+  #read(record: InternalRecord, onChange: (record: InternalRecord) => void): void {
+    const { key, value } = record;
+    const unread = this.#unread.get(key);
+    if (unread !== undefined) {
+      if (unread[0] === JSON.stringify(value)) unread.shift();
+      if (unread.length === 0) this.#unread.delete(key);
+      return;
+    }
+    if (this.#pending.has(key)) return;
+    this.state.apply(record);
+    if (this.#follows) onChange(record);
   }
 }

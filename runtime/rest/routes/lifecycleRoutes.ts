@@ -1,13 +1,15 @@
 /** What can be done to a connector that exists: pause, resume, stop, restart. And the calls that only workers of a cluster make. */
 import type { FastifyInstance } from 'fastify';
-import type { Herder } from '../../herder/herder.ts';
+import { ConnectError } from '../../api/index.ts';
+import { isSignedBy, signatureAlgorithm } from '../../herder/distributed/sessionKeys.ts';
+import type { Herder, InternalRequests } from '../../herder/herder.ts';
+import { taskConfigsBody } from '../body.ts';
 import type { RestContext } from '../context.ts';
 import { HttpError } from '../errors.ts';
 import { withTimeout } from '../requestTimeout.ts';
 import { flag, type Handler, type ResourceRequest, resource, taskId } from '../resource.ts';
 
 const tag = 'lifecycle';
-const signatureAlgorithm = 'HmacSHA256';
 
 export function lifecycleRoutes(app: FastifyInstance, context: RestContext): void {
   const verb = (status: number, call: (herder: Herder, name: string) => Promise<void>): Handler => {
@@ -69,26 +71,53 @@ export function lifecycleRoutes(app: FastifyInstance, context: RestContext): voi
       },
     },
   });
+  const putTasks: Handler = async (request, reply) => {
+    const herder = context.herder();
+    const internal = requireSigned(request, herder.internal);
+    await withTimeout(herder, internal.putTaskConfigs(request.params.name!, taskConfigsBody(request.body)));
+    return reply.code(204).send();
+  };
   resource(app, '/connectors/:name/tasks', tag, {
     GET: { summary: 'Configs of the tasks', handler: request => context.herder().taskConfigs(request.params.name!) },
-    POST: { summary: 'Used between workers of a cluster', schema: { hide: true }, handler: refuseUnsigned },
+    POST: { summary: 'Used between workers of a cluster', schema: { hide: true }, handler: putTasks },
   });
   resource(app, '/connectors/:name/fence', tag, {
-    PUT: { summary: 'Used between workers of a cluster', schema: { hide: true }, handler: refuseUnsigned },
+    PUT: {
+      summary: 'Used between workers of a cluster',
+      schema: { hide: true },
+      handler: request => {
+        requireSigned(request, context.herder().internal);
+        throw new ConnectError('REQUEST_INVALID', 'This worker does not support fencing of source tasks.');
+      },
+    },
   });
 }
 
-/** A worker alone has no session key, so that no signature can be valid. */
-function refuseUnsigned(request: ResourceRequest): never {
+/** Throws unless another worker of the cluster has sent it. A worker alone has no key, so that no signature can be valid. */
+function requireSigned(request: ResourceRequest, internal: InternalRequests | null): InternalRequests {
+  const sessionKey = internal === null ? null : internal.sessionKey();
+  if (internal !== null && sessionKey === 'unsigned') return internal;
   const { 'x-connect-authorization': signature, 'x-connect-request-signature-algorithm': algorithm } = request.headers;
   if (signature === undefined || algorithm === undefined) {
     throw new HttpError(400, 'Internal request missing required signature');
   }
-  if (algorithm !== signatureAlgorithm) {
+  const algorithms = internal?.algorithms ?? [signatureAlgorithm];
+  if (!algorithms.includes(String(algorithm))) {
     throw new HttpError(
       400,
-      `This worker does not support the '${String(algorithm)}' key signing algorithm used by other workers. This worker is currently configured to use: [${signatureAlgorithm}]. Check that all workers' configuration files permit the same set of signature algorithms, and correct any misconfigured worker and restart it.`,
+      `This worker does not support the '${String(algorithm)}' key signing algorithm used by other workers. This worker is currently configured to use: [${algorithms.join(', ')}]. Check that all workers' configuration files permit the same set of signature algorithms, and correct any misconfigured worker and restart it.`,
     );
   }
-  throw new HttpError(403, 'Internal request contained invalid signature.');
+  if (internal === null) throw new HttpError(403, 'Internal request contained invalid signature.');
+  if (sessionKey === null || sessionKey === 'unsigned') {
+    throw new HttpError(
+      503,
+      'This worker is still starting up and has not been able to read a session key from the config topic yet.',
+    );
+  }
+  const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+  if (!isSignedBy(sessionKey, body, String(signature))) {
+    throw new HttpError(403, 'Internal request contained invalid signature.');
+  }
+  return internal;
 }

@@ -8,7 +8,7 @@ import { list, resource } from '../resource.ts';
 
 const tag = 'loggers';
 
-export function loggerRoutes(app: FastifyInstance, { levels }: RestContext): void {
+export function loggerRoutes(app: FastifyInstance, { levels, herder }: RestContext): void {
   resource(app, '/admin/loggers', tag, {
     GET: { summary: 'Levels of all loggers', handler: () => levels.list() },
   });
@@ -28,7 +28,7 @@ export function loggerRoutes(app: FastifyInstance, { levels }: RestContext): voi
         querystring: { type: 'object', properties: { scope: { type: 'string', enum: ['worker', 'cluster'] } } },
         body: { type: 'object', properties: { level: { type: 'string' } } },
       },
-      handler: (request, reply) => {
+      handler: async (request, reply) => {
         const { level: text } = jsonObject(request.body);
         if (text === undefined || text === null) {
           throw new ConnectError('REQUEST_INVALID', "Desired 'level' parameter was not specified in request.");
@@ -37,8 +37,10 @@ export function loggerRoutes(app: FastifyInstance, { levels }: RestContext): voi
         const level = LogLevels.parse(String(text));
         if (level === null) throw new ConnectError('RESOURCE_UNKNOWN', `invalid log level '${String(text)}'.`);
         const changed = levels.set(request.params.logger!, level);
-        // This worker is the whole cluster.
-        if (list(request.query.scope)[0] === 'cluster') return reply.code(204).send();
+        if (list(request.query.scope)[0] === 'cluster') {
+          await herder().announceLogLevel(request.params.logger!, level);
+          return reply.code(204).send();
+        }
         return changed;
       },
     },

@@ -14,6 +14,7 @@ test('counts of a task and states appear under Connect’s names', async () => {
       type: 'source',
       version: '1',
       state: 'RUNNING',
+      runsHere: true,
       tasks: [
         { task: 0, state: 'RUNNING' },
         { task: 1, state: 'FAILED' },

@@ -31,6 +31,12 @@ export class OwnKafka {
     return readFile(this.pemFile(name), 'utf8');
   }
 
+  async pid(): Promise<number> {
+    const services = this.#env.SERVICES_DIR ?? join(root, '.services');
+    const file = join(services, `kafka-${this.#env.KAFKA_VERSION ?? '4.3.1'}`, `run-${this.port}`, 'pid');
+    return Number(await readFile(file, 'utf8'));
+  }
+
   start(): Promise<void> {
     return this.#run('start');
   }

@@ -16,18 +16,27 @@ export class StatusBoard {
   /** Version of a connector's plugin, where it is known. */
   readonly #version: (connector: string) => string | null;
 
-  constructor(store: StatusStore, workerId: string, version: (connector: string) => string | null) {
+  readonly #generation: () => number;
+
+  /** `generation`: of the group, where there is one. */
+  constructor(
+    store: StatusStore,
+    workerId: string,
+    version: (connector: string) => string | null,
+    generation: () => number = () => 0,
+  ) {
     this.#store = store;
     this.#workerId = workerId;
     this.#version = version;
+    this.#generation = generation;
   }
 
   connector(name: string, state: State, trace: string | null): void {
-    this.#store.put(connectorStatusRecord(name, this.#status(name, state, trace), 0));
+    this.#store.put(connectorStatusRecord(name, this.#status(name, state, trace)));
   }
 
   task(name: string, task: number, state: State, trace: string | null): void {
-    this.#store.put(taskStatusRecord(name, task, this.#status(name, state, trace), 0));
+    this.#store.put(taskStatusRecord(name, task, this.#status(name, state, trace)));
   }
 
   /** The states that are kept, by task. */
@@ -62,29 +71,41 @@ export class StatusBoard {
   }
 
   forgetTask(name: string, task: number): void {
-    this.#store.put(taskStatusRecord(name, task, null, 0));
+    this.#store.put(taskStatusRecord(name, task, null));
   }
 
-  /** The connector stands, without tasks. */
-  stopped(name: string): void {
-    this.connector(name, 'STOPPED', null);
-    for (const [task] of this.#store.state.tasks(name)) this.forgetTask(name, task);
+  /** The connector or task (null = the connector) no longer runs here. Nothing is said where another worker runs it by now. */
+  released(name: string, task: number | null): void {
+    const { state } = this.#store;
+    const status = task === null ? state.connector(name) : state.task(name, task);
+    if (status === null) return;
+    if (status.workerId !== this.#workerId && status.generation >= this.#generation()) return;
+    if (task === null) this.connector(name, 'UNASSIGNED', null);
+    else this.task(name, task, 'UNASSIGNED', null);
   }
 
   /** The connector is deleted. */
   forget(name: string): void {
     for (const [task] of this.#store.state.tasks(name)) this.forgetTask(name, task);
     this.forgetTopics(name);
-    if (this.#store.state.connector(name) !== null) this.#store.put(connectorStatusRecord(name, null, 0));
+    if (this.#store.state.connector(name) !== null) this.#store.put(connectorStatusRecord(name, null));
   }
 
-  /** Nothing runs (yet, or any more): what is kept must not say so. */
-  unassignAll(): void {
+  /** What is kept as running, and meant by `which`, runs nowhere (yet, or any more): what is kept must not say so. */
+  unassign(which: (status: Status, name: string, task: number | null) => boolean = () => true): void {
     const { state } = this.#store;
     for (const name of state.names()) {
-      if (isActive(state.connector(name))) this.connector(name, 'UNASSIGNED', null);
-      for (const [task, status] of state.tasks(name)) if (isActive(status)) this.task(name, task, 'UNASSIGNED', null);
+      const connector = state.connector(name);
+      if (isActive(connector) && which(connector, name, null)) this.connector(name, 'UNASSIGNED', null);
+      for (const [task, status] of state.tasks(name)) {
+        if (isActive(status) && which(status, name, task)) this.task(name, task, 'UNASSIGNED', null);
+      }
     }
+  }
+
+  /** Connectors that have a status. */
+  names(): readonly string[] {
+    return this.#store.state.names();
   }
 
   /** Resolves when all is written. */
@@ -93,11 +114,11 @@ export class StatusBoard {
   }
 
   #status(name: string, state: State, trace: string | null): Status {
-    return { state, trace, workerId: this.#workerId, version: this.#version(name) };
+    return { state, trace, workerId: this.#workerId, version: this.#version(name), generation: this.#generation() };
   }
 }
 
-function isActive(status: Status | null): boolean {
+function isActive(status: Status | null): status is Status {
   return status !== null && status.state !== 'STOPPED' && status.state !== 'FAILED' && status.state !== 'UNASSIGNED';
 }
 

@@ -2,7 +2,7 @@
 import type { Logger } from '../../api/logger.ts';
 import type { Broker } from '../../broker/port.ts';
 import { type WorkerConfig, withPrefix } from '../../config/workerConfig.ts';
-import type { InternalTopicOptions } from '../stores/internalTopic.ts';
+import type { InternalTopicOptions } from './internalTopic.ts';
 
 /** Keys under the prefix that are no settings of the topic. */
 const ownKeys: readonly string[] = ['topic', 'partitions', 'replication.factor'];

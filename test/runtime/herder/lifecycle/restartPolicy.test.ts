@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RestartBudget } from '../../../../runtime/herder/standalone/restartPolicy.ts';
+import { RestartBudget } from '../../../../runtime/herder/lifecycle/restartPolicy.ts';
 
 const settings = { max: 10, initialDelayMs: 1_000, maxDelayMs: 60_000 };
 

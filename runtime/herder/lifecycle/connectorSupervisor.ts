@@ -1,6 +1,6 @@
 /**
- * Makes one connector and its tasks run as the config topic says: one change after the other, whatever comes in meanwhile. Keeps their statuses,
- * and restarts what failed.
+ * Makes one connector and its tasks run as the config topic says, as far as they are this worker's: one change after the other, whatever comes in
+ * meanwhile. Keeps their statuses, and restarts what failed.
  */
 import { type Config, ConnectError, type Logger } from '../../api/index.ts';
 import { type ConfigResolver, withPlaceholders } from '../../config/configResolver.ts';
@@ -8,15 +8,18 @@ import type { WorkerMetrics } from '../../metrics/workerMetrics.ts';
 import { failureReport } from '../../worker/errors/failureReport.ts';
 import type { ConnectorState, FailureReport, TaskState } from '../../worker/types.ts';
 import type { Worker } from '../../worker/worker.ts';
-import { type ConnectorEntry, type TargetState, taskRecords } from '../stores/configState.ts';
-import type { ConfigStore } from '../stores/configStore.ts';
+import type { ConfigState, ConnectorEntry, TargetState } from '../stores/configState.ts';
 import { mayHeal, RestartBudget, type RestartSettings } from './restartPolicy.ts';
 import type { StatusBoard } from './statusBoard.ts';
 import { taskClassOf } from './taskClass.ts';
 
 export interface SupervisorDeps {
   readonly worker: Worker;
-  readonly configs: ConfigStore;
+  readonly configs: { readonly state: ConfigState };
+  /** Whether a task, or the connector (null), is to run on this worker. */
+  readonly owns: (connector: string, task: number | null) => boolean;
+  /** Makes new task configs count, now or later; `configs.state` then shows them. */
+  readonly commitTasks: (connector: string, configs: readonly Config[]) => Promise<void>;
   readonly statuses: StatusBoard;
   readonly resolver: ConfigResolver;
   readonly metrics: WorkerMetrics;
@@ -34,7 +37,6 @@ interface Part {
 interface RunningConnector extends Part {
   raw: Config;
   resolved: Config;
-  target: TargetState;
 }
 
 interface RunningTask extends Part {
@@ -49,6 +51,8 @@ export class ConnectorSupervisor {
   readonly #deps: SupervisorDeps;
   #connector: RunningConnector | null = null;
   readonly #tasks = new Map<number, RunningTask>();
+  /** Of what runs. */
+  #target: TargetState | null = null;
   #queue: Promise<void> = Promise.resolve();
   #syncQueued = false;
   #closed = false;
@@ -73,10 +77,10 @@ export class ConnectorSupervisor {
     return this.#enqueue(async () => {
       const entry = this.#entry();
       if (entry === null || entry.target === 'STOPPED') return;
-      if (parts.connector) {
+      if (parts.connector && this.#owns(null)) {
         this.#connector?.budget.reset();
         await this.#startConnector(entry);
-        if (!this.#connector?.failed) await this.#generateTasks(entry);
+        await this.#generateTasks(entry);
       }
       for (const task of parts.tasks) {
         const running = this.#tasks.get(task);
@@ -164,25 +168,46 @@ export class ConnectorSupervisor {
     return this.#deps.configs.state.connector(this.#name);
   }
 
+  #owns(task: number | null): boolean {
+    return this.#deps.owns(this.#name, task);
+  }
+
   async #sync(): Promise<void> {
     const entry = this.#entry();
-    if (entry === null || entry.target === 'STOPPED') {
-      await this.#stopAll();
-      if (entry === null) this.#deps.statuses.forget(this.#name);
-      else this.#deps.statuses.stopped(this.#name);
+    if (entry === null) {
+      const ran = this.#connector !== null || this.#tasks.size > 0;
+      await this.#stopTasks([...this.#tasks.keys()]);
+      await this.#stopConnector();
+      if (ran || this.#owns(null)) this.#deps.statuses.forget(this.#name);
       return;
     }
-    const connector = this.#connector;
-    if (connector === null) {
-      // Tasks of an earlier life need not wait for their connector.
-      await Promise.all([this.#startConnector(entry), this.#runTasks()]);
-    } else if (!sameConfig(connector.raw, entry.config)) await this.#startConnector(entry);
-    else if (connector.target !== entry.target) {
-      connector.target = entry.target;
-      await this.#deps.worker.setTarget(this.#name, entry.target);
+    if (!this.#owns(null)) await this.#releaseConnector();
+    if (this.#target !== entry.target) await this.#setTarget(entry.target);
+    if (entry.target === 'STOPPED') {
+      await this.#stopConnector();
+      await this.#runTasks();
+      if (this.#owns(null)) this.#deps.statuses.connector(this.#name, 'STOPPED', null);
+      return;
     }
-    if (!this.#connector?.failed) await this.#generateTasks(entry);
+    if (this.#owns(null)) {
+      // Tasks of an earlier life need not wait for their connector.
+      if (this.#connector === null) await Promise.all([this.#startConnector(entry), this.#runTasks()]);
+      else if (!sameConfig(this.#connector.raw, entry.config)) await this.#startConnector(entry);
+      await this.#generateTasks(entry);
+    }
     await this.#runTasks();
+  }
+
+  async #setTarget(target: TargetState): Promise<void> {
+    const before = this.#target;
+    this.#target = target;
+    if (before !== null && target !== 'STOPPED') await this.#deps.worker.setTarget(this.#name, target);
+  }
+
+  async #releaseConnector(): Promise<void> {
+    if (this.#connector === null) return;
+    await this.#stopConnector();
+    this.#deps.statuses.released(this.#name, null);
   }
 
   async #startConnector(entry: ConnectorEntry): Promise<void> {
@@ -195,7 +220,6 @@ export class ConnectorSupervisor {
     const connector: RunningConnector = {
       raw: entry.config,
       resolved: entry.config,
-      target: entry.target,
       budget: before?.budget ?? new RestartBudget(),
       failed: false,
       timer: null,
@@ -241,21 +265,26 @@ export class ConnectorSupervisor {
     }));
     const committed = entry.taskConfigs;
     const same = committed.length === configs.length && configs.every((config, i) => sameConfig(config, committed[i]!));
-    if (!same) await this.#deps.configs.write(taskRecords(this.#name, configs));
+    if (!same) await this.#deps.commitTasks(this.#name, configs);
   }
 
-  /** Runs exactly the tasks that are committed, each with its newest config. */
+  /** Runs exactly the tasks that are committed and this worker's, each with its newest config. */
   async #runTasks(): Promise<void> {
     const entry = this.#entry();
-    if (entry === null || entry.target === 'STOPPED') return;
+    if (entry === null) return;
     const { statuses } = this.#deps;
-    const surplus = [...this.#tasks.keys()].filter(task => task >= entry.taskConfigs.length);
-    if (surplus.length > 0) await this.#stopTasks(surplus);
+    const count = entry.taskConfigs.length;
+    const isWanted = (task: number): boolean => entry.target !== 'STOPPED' && task < count && this.#owns(task);
+    const ended = [...this.#tasks.keys()].filter(task => !isWanted(task));
+    await this.#stopTasks(ended);
+    for (const task of ended) if (task < count) statuses.released(this.#name, task);
     for (const [task] of statuses.tasks(this.#name)) {
-      if (task >= entry.taskConfigs.length) statuses.forgetTask(this.#name, task);
+      if (task >= count && (ended.includes(task) || this.#owns(task))) statuses.forgetTask(this.#name, task);
     }
+    if (entry.target === 'STOPPED') return;
     const starts: Promise<void>[] = [];
     for (const [task, taskConfig] of entry.taskConfigs.entries()) {
+      if (!this.#owns(task)) continue;
       const running = this.#tasks.get(task);
       const next = { connectorConfig: entry.config, taskConfig };
       if (running === undefined) {
@@ -347,8 +376,7 @@ export class ConnectorSupervisor {
     return true;
   }
 
-  async #stopAll(): Promise<void> {
-    await this.#stopTasks([...this.#tasks.keys()]);
+  async #stopConnector(): Promise<void> {
     if (this.#connector === null) return;
     cancelTimer(this.#connector);
     this.#connector = null;

@@ -1,0 +1,141 @@
+/**
+ * A worker as a process: REST API, herder, and an end in order at SIGTERM or SIGINT, for all kinds of herders. What listens first is the REST API, so that
+ * health can be asked while the broker is still waited for.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import { ConnectError, type Logger } from '../api/index.ts';
+import { EmbeddedRegistry } from '../broker/embedded/embeddedRegistry.ts';
+import { registryApi } from '../broker/embedded/registryApi.ts';
+import type { WorkerConfig } from '../config/workerConfig.ts';
+import type { Herder } from '../herder/herder.ts';
+import type { HerderOptions } from '../herder/herderParts.ts';
+import { LogLevels } from '../metrics/logLevels.ts';
+import { WorkerMetrics } from '../metrics/workerMetrics.ts';
+import { RestServer } from '../rest/server.ts';
+import { createLogger } from './logger.ts';
+import { pluginModules } from './pluginModules.ts';
+
+export interface WorkerKind {
+  /** Of those that reach this worker. */
+  readonly host: (config: WorkerConfig, listening: string) => string;
+  /** `onFatal`: the worker must stop. */
+  readonly start: (
+    options: HerderOptions & { readonly levels: LogLevels; readonly onFatal: (error: unknown) => void },
+  ) => Promise<Herder>;
+  /** The worker is ready. */
+  readonly started: (herder: Herder) => Promise<void>;
+}
+
+/** Beyond the tasks' own time, for statuses and connections. */
+const closingMs = 8_000;
+/** As long as Kafka Connect's own start waits for its cluster. */
+const brokerWaitMs = 60_000;
+const brokerRetryMs = 2_000;
+const maxBrokerRetryMs = 30_000;
+
+/** Resolves with the exit code; rejects with what ended the worker. */
+export async function runWorker(config: WorkerConfig, ignored: readonly string[], kind: WorkerKind): Promise<number> {
+  const levels = new LogLevels(LogLevels.parse(config['log.level'])!);
+  const logger = createLogger(levels);
+  if (ignored.length > 0) {
+    logger.warn({ keys: ignored }, `these configuration keys mean nothing here: ${ignored.join(', ')}`);
+  }
+  process.on('unhandledRejection', error => logger.error({ err: error }, 'unexpected error; the worker goes on'));
+  const signal = endSignal();
+  const registry = config.registry.kind === 'embedded' ? EmbeddedRegistry.open(config.registry.dataDir, logger) : null;
+  const metrics = new WorkerMetrics();
+  const rest = await RestServer.start({
+    config,
+    metrics,
+    levels,
+    logger,
+    registry: registry === null ? [] : registryApi(registry),
+  });
+  let onFatal!: (error: unknown) => void;
+  const fatal = new Promise<unknown>(resolve => {
+    onFatal = resolve;
+  });
+  const starting = start(config, rest, metrics, levels, logger, kind, onFatal);
+  const ended = Promise.race([signal, fatal]);
+  const herder = await Promise.race([starting, ended.then(() => null)]);
+  const reason = await ended;
+  const failure = typeof reason === 'string' ? null : reason;
+  if (failure === null) logger.info({ signal: reason }, 'worker stops');
+  else logger.error({ err: failure }, 'worker stops');
+  await rest.close();
+  // Nothing runs yet that would have to be stopped in order.
+  if (herder === null) return ending(failure);
+  const deadline = setTimeout(() => {
+    logger.error({}, 'worker did not stop in time and is ended');
+    process.exit(1);
+  }, config['task.shutdown.graceful.timeout.ms'] + closingMs);
+  deadline.unref();
+  await herder.close();
+  await registry?.close();
+  logger.info({}, 'worker has stopped');
+  return ending(failure);
+}
+
+function ending(failure: unknown): number {
+  if (failure !== null) throw failure;
+  return 0;
+}
+
+async function start(
+  config: WorkerConfig,
+  rest: RestServer,
+  metrics: WorkerMetrics,
+  levels: LogLevels,
+  logger: Logger,
+  kind: WorkerKind,
+  onFatal: (error: unknown) => void,
+): Promise<Herder> {
+  const host = config['rest.advertised.host.name'] ?? kind.host(config, new URL(rest.url).hostname);
+  const options = {
+    config,
+    pluginModules: pluginModules(config['plugin.path'], path => {
+      logger.warn({ path }, `plugin.path names ${path}, which does not exist; it is left out`);
+    }),
+    workerId: `${host}:${config['rest.advertised.port'] ?? rest.port}`,
+    metrics,
+    levels,
+    logger,
+    onFatal,
+  };
+  const herder = await untilReachable(() => kind.start(options), logger);
+  rest.ready(herder);
+  logger.info({ url: rest.url, broker: brokerText(config) }, `worker is ready: ${rest.url}`);
+  await kind.started(herder);
+  return herder;
+}
+
+/** A broker that is started together with the worker may come later; one that does not come ends the worker with its error. */
+async function untilReachable<T>(attempt: () => Promise<T>, logger: Logger): Promise<T> {
+  const deadline = Date.now() + brokerWaitMs;
+  for (let retryMs = brokerRetryMs; ; retryMs = Math.min(2 * retryMs, maxBrokerRetryMs)) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof ConnectError && error.retriable) || Date.now() > deadline) throw error;
+      const message = `worker cannot start yet and tries again in ${retryMs / 1000} s: ${error.message}`;
+      logger.warn({ code: error.code }, message);
+      await wait(Math.min(retryMs, Math.max(0, deadline - Date.now())));
+    }
+  }
+}
+
+/** The first signal asks for a graceful stop, the second ends the process. */
+function endSignal(): Promise<string> {
+  return new Promise(resolve => {
+    for (const name of ['SIGTERM', 'SIGINT'] as const) {
+      process.once(name, () => {
+        resolve(name);
+        process.once(name, () => process.exit(130));
+      });
+    }
+  });
+}
+
+function brokerText({ broker }: WorkerConfig): string {
+  return broker.kind === 'embedded' ? `embedded in ${broker.dataDir}` : broker.settings['bootstrap.servers']!;
+}

@@ -1,0 +1,335 @@
+/**
+ * The herder of one worker of a cluster. All workers follow the config and status topics and answer from them; the leader writes configs; each runs what
+ * the group gives it. What has to be done elsewhere is answered with where: the REST API sends it on.
+ */
+import { ConnectError } from '../../../schemas/errors.ts';
+import type { Config } from '../../api/index.ts';
+import { LogLevels } from '../../metrics/logLevels.ts';
+import { AbstractHerder } from '../abstractHerder.ts';
+import { ForwardRequest } from '../forwardRequest.ts';
+import type { ConnectorStateInfo, Herder, InternalRequests } from '../herder.ts';
+import { type HerderOptions, type HerderParts, herderParts, startWorker } from '../herderParts.ts';
+import { Supervisors } from '../lifecycle/supervisors.ts';
+import {
+  type ConfigChange,
+  loggerRecord,
+  restartRecord,
+  sessionKeyRecord,
+  taskRecords,
+} from '../stores/configState.ts';
+import { ConfigStore } from '../stores/configStore.ts';
+import type { InternalRecord } from '../stores/internalTopic.ts';
+import { internalTopicOptions } from '../stores/internalTopicOptions.ts';
+import { StatusStore } from '../stores/statusStore.ts';
+import { ClusterMember } from './clusterMember.ts';
+import { newSessionKey } from './sessionKeys.ts';
+import { TaskConfigPublisher } from './taskConfigPublisher.ts';
+import { waitFor } from './waitFor.ts';
+import { connectorKey, connectorTask, parseWorkKey, workKey } from './workIds.ts';
+
+export interface DistributedOptions extends HerderOptions {
+  readonly levels: LogLevels;
+  /** The cluster cannot be joined: this worker must stop. */
+  readonly onFailed: (error: unknown) => void;
+}
+
+/** How long a change of offsets waits for tasks on other workers to end. */
+const stoppingTimeoutMs = 10_000;
+
+export class DistributedHerder extends AbstractHerder implements Herder {
+  readonly internal: InternalRequests;
+  readonly #levels: LogLevels;
+  readonly #member: ClusterMember;
+  readonly #publisher: TaskConfigPublisher;
+  #keyTimer: NodeJS.Timeout | null = null;
+  #held: ReadonlySet<string> = new Set();
+
+  private constructor(options: DistributedOptions, parts: HerderParts, supervisors: Supervisors, link: Link) {
+    super(options, parts, supervisors);
+    const { config, logger, workerId } = options;
+    this.#levels = options.levels;
+    this.#member = new ClusterMember({
+      broker: parts.worker.broker,
+      config,
+      url: `http://${workerId}/`,
+      configs: parts.configs,
+      configured: () => this.#configured(),
+      handedOver: urls => this.#handedOver(urls),
+      onHeld: () => this.#takeUp(),
+      onLeading: owners => this.#lead(owners),
+      onFailed: options.onFailed,
+      logger,
+    });
+    this.#publisher = new TaskConfigPublisher({
+      writeAsLeader: async (name, configs) => {
+        if (this.#member.isLeader) await this.#writeTasks(name, configs);
+        return this.#member.isLeader;
+      },
+      leaderUrl: () => this.#member.leaderUrl,
+      sessionKey: () => (this.#member.isSessioned ? parts.configs.state.sessionKey : null),
+      isOwner: name => this.owns(name, null),
+      logger,
+    });
+    this.internal = {
+      sessionKey: () => (this.#member.isSessioned ? parts.configs.state.sessionKey : 'unsigned'),
+      algorithms: config['inter.worker.verification.algorithms'],
+      putTaskConfigs: (name, configs) => {
+        this.requireWriter();
+        return this.mutate(`writing task configs of connector ${name}`, () => this.#writeTasks(name, configs));
+      },
+    };
+    options.metrics.setRebalances(() => this.#member.rebalances());
+    link.onConfig = change => this.#changed(change);
+    link.onStatus = record => this.#statusRead(record);
+    link.generation = () => this.#member.generation;
+  }
+
+  /** Resolves when the worker is a member of its cluster. */
+  static async start(options: DistributedOptions): Promise<DistributedHerder> {
+    const { config, logger, workerId } = options;
+    const supervisors = new Supervisors(config['topic.tracking.enable']);
+    const worker = await startWorker(options, supervisors);
+    let herder: DistributedHerder | null = null;
+    try {
+      const { broker } = worker;
+      const link: Link = { onConfig: () => {}, onStatus: () => {}, generation: () => 0 };
+      const configs = await ConfigStore.follow(internalTopicOptions('config', broker, config, logger), change =>
+        link.onConfig(change),
+      );
+      const statusStore = await StatusStore.follow(internalTopicOptions('status', broker, config, logger), record =>
+        link.onStatus(record),
+      );
+      const parts = await herderParts(options, worker, configs, statusStore, () => link.generation());
+      herder = new DistributedHerder(options, parts, supervisors, link);
+      // A worker of this address that was killed runs nothing any more.
+      parts.statuses.unassign(status => status.workerId === workerId);
+      await herder.#member.start();
+      herder.completeStage();
+      return herder;
+    } catch (error) {
+      await (herder ?? worker).close();
+      throw error;
+    }
+  }
+
+  async restartWithTasks(
+    name: string,
+    options: { readonly includeTasks: boolean; readonly onlyFailed: boolean },
+  ): Promise<ConnectorStateInfo> {
+    this.requireWriter();
+    const { plan, connector, tasks } = this.planRestart(name, options);
+    if (connector || tasks.length > 0) {
+      await this.parts.configs.write([restartRecord(name, options.includeTasks, options.onlyFailed)]);
+    }
+    return plan;
+  }
+
+  async catchUp(): Promise<void> {
+    const { configs } = this.parts;
+    const timeoutMs = this.options.config['worker.sync.timeout.ms'];
+    await configs.readToEnd(timeoutMs).catch(error => {
+      this.options.logger.warn({ err: error }, 'a change that was sent on is not known here yet');
+    });
+  }
+
+  async announceLogLevel(logger: string, level: string): Promise<void> {
+    await this.parts.configs.write([loggerRecord(logger, level)]);
+  }
+
+  protected owns(connector: string, task: number | null): boolean {
+    return this.#member.held.has(workKey({ connector, task: task ?? connectorTask }));
+  }
+
+  protected requireWriter(): void {
+    if (!this.#member.isLeader) throw this.#toLeader();
+  }
+
+  protected requireOwner(connector: string, task: number | null): void {
+    if (this.owns(connector, task)) return;
+    if (!this.#member.isLeader) throw this.#toLeader();
+    const url = this.#member.ownerUrl(workKey({ connector, task: task ?? connectorTask }));
+    if (url !== null) throw new ForwardRequest(url);
+    throw new ConnectError(
+      'REQUEST_CONFLICT',
+      'Cannot complete request because of a conflicting operation (e.g. worker rebalance): no worker runs it at the moment',
+    );
+  }
+
+  /** All workers read what was written, this one too. */
+  protected written(): void {}
+
+  protected async stopped(name: string): Promise<void> {
+    const { statuses } = this.parts;
+    if (await waitFor(() => statuses.tasks(name).length === 0, stoppingTimeoutMs)) return;
+    throw new ConnectError(
+      'REQUEST_CONFLICT',
+      `Offsets of connector ${name} cannot be changed: its tasks haven't stopped completely yet. Send the request again.`,
+    );
+  }
+
+  protected async commitTasks(name: string, configs: readonly Config[]): Promise<void> {
+    this.#publisher.publish(name, configs);
+  }
+
+  /** In order, so that others can take over at once: what runs is stopped and said to be free before the worker leaves. */
+  protected async end(): Promise<void> {
+    if (this.#keyTimer !== null) clearTimeout(this.#keyTimer);
+    this.#publisher.close();
+    await this.#member.close();
+    await this.supervisors.close();
+    await this.parts.statuses.flush();
+    await this.#member.leave();
+  }
+
+  #toLeader(): Error {
+    const url = this.#member.leaderUrl;
+    if (url !== null) return new ForwardRequest(url);
+    return new ConnectError(
+      'REQUEST_CONFLICT',
+      'Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway.',
+    );
+  }
+
+  #configured(): ReadonlySet<string> {
+    const { state } = this.parts.configs;
+    const keys = new Set<string>();
+    for (const name of state.names()) {
+      keys.add(connectorKey(name));
+      const count = state.connector(name)!.taskConfigs.length;
+      for (let task = 0; task < count; task++) keys.add(workKey({ connector: name, task }));
+    }
+    return keys;
+  }
+
+  /** What a worker that is gone has itself said to be free. */
+  async #handedOver(urls: readonly string[]): Promise<ReadonlySet<string>> {
+    const { statusStore, statuses } = this.parts;
+    try {
+      await statusStore.readToEnd(this.options.config['worker.sync.timeout.ms']);
+    } catch (error) {
+      this.options.logger.warn({ err: error }, 'statuses are not known: what is free may wait for its worker');
+      return new Set();
+    }
+    const present = new Set(urls.map(url => new URL(url).host));
+    const free = new Set<string>();
+    for (const key of this.#configured()) {
+      const { connector, task } = parseWorkKey(key);
+      const status =
+        task === connectorTask ? statuses.connectorStatus(connector) : statuses.taskStatus(connector, task);
+      if (status?.state === 'STOPPED') free.add(key);
+      else if (status?.state === 'UNASSIGNED' && !present.has(status.worker_id)) free.add(key);
+    }
+    return free;
+  }
+
+  /** Starts what has come, and waits until what has gone is stopped; for a bounded time, since others wait for this worker. */
+  async #takeUp(): Promise<void> {
+    const before = this.#held;
+    const { held } = this.#member;
+    this.#held = held;
+    const names = (keys: Iterable<string>): Set<string> => new Set([...keys].map(key => parseWorkKey(key).connector));
+    const losing = names([...before].filter(key => !held.has(key)));
+    const gaining = names([...held].filter(key => !before.has(key)));
+    const stopping = [...losing].map(name => this.supervisor(name).sync());
+    for (const name of gaining) if (!losing.has(name)) void this.supervisor(name).sync();
+    let done = false;
+    const all = Promise.all(stopping).then(() => {
+      done = true;
+    });
+    if (stopping.length === 0) return;
+    await Promise.race([all, waitFor(() => done, this.options.config['rebalance.timeout.ms'])]);
+    if (!done) this.options.logger.error({ connectors: [...losing] }, 'what was given up did not stop in time');
+  }
+
+  /** As the leader of a new generation. */
+  #lead(owners: ReadonlyMap<string, string>): void {
+    const { statuses, configs } = this.parts;
+    // What waits for a worker that is gone must not seem to run.
+    statuses.unassign((_, connector, task) => {
+      const key = workKey({ connector, task: task ?? connectorTask });
+      return this.#configured().has(key) && !owners.has(key);
+    });
+    for (const name of statuses.names()) {
+      const entry = configs.state.connector(name);
+      if (entry === null) statuses.forget(name);
+      const present = new Set([...owners.values()].map(url => new URL(url).host));
+      for (const [task, { workerId }] of statuses.tasks(name)) {
+        if (entry !== null && task >= entry.taskConfigs.length && !present.has(workerId))
+          statuses.forgetTask(name, task);
+      }
+    }
+    this.#keepSessionKey();
+  }
+
+  #keepSessionKey(): void {
+    if (this.#keyTimer !== null) clearTimeout(this.#keyTimer);
+    if (!this.#member.isLeader || !this.#member.isSessioned) return;
+    const { configs } = this.parts;
+    const ttlMs = this.options.config['inter.worker.key.ttl.ms'];
+    const ageMs = Date.now() - (configs.state.sessionKey?.createdMs ?? 0);
+    if (ageMs >= ttlMs) {
+      configs.write([sessionKeyRecord(newSessionKey(Date.now()))]).catch(error => {
+        this.options.logger.error({ err: error }, 'the session key could not be written, it is tried again');
+      });
+    }
+    const nextMs = ageMs >= ttlMs ? Math.min(ttlMs, keyRetryMs) : ttlMs - ageMs;
+    this.#keyTimer = setTimeout(() => this.#keepSessionKey(), nextMs);
+    this.#keyTimer.unref();
+  }
+
+  async #writeTasks(name: string, configs: readonly Config[]): Promise<void> {
+    this.entry(name);
+    await this.parts.configs.write(taskRecords(name, configs));
+  }
+
+  #changed(change: ConfigChange): void {
+    switch (change.kind) {
+      case 'connector':
+        if (change.isNew) this.#member.rejoin();
+        this.#syncIfRunning(change.name);
+        return;
+      case 'removed':
+        this.#member.rejoin();
+        this.#syncIfRunning(change.name);
+        return;
+      case 'target':
+        this.#syncIfRunning(change.name);
+        return;
+      case 'tasks':
+        if (change.countChanged) this.#member.rejoin();
+        this.#syncIfRunning(change.name);
+        return;
+      case 'restart':
+        if (this.parts.statuses.connectorStatus(change.name) === null) return;
+        if (this.parts.configs.state.connector(change.name) === null) return;
+        this.restartOwn(this.planRestart(change.name, change));
+        return;
+      case 'logger': {
+        const level = LogLevels.parse(change.level);
+        if (level !== null) this.#levels.set(change.namespace, level);
+        return;
+      }
+      case 'sessionKey':
+        return;
+    }
+  }
+
+  #syncIfRunning(name: string): void {
+    if ([...this.#held].some(key => parseWorkKey(key).connector === name)) void this.supervisor(name).sync();
+  }
+
+  /** Topics that another worker was told to forget are to be found anew. */
+  #statusRead({ key, value }: InternalRecord): void {
+    const name = value === null ? /^status-topic-[^:]*:connector-(.*)$/s.exec(key)?.[1] : undefined;
+    if (name !== undefined) void this.parts.worker.forgetTopics(name);
+  }
+}
+
+/** Between the stores, which are read first, and the herder that stands on them. */
+interface Link {
+  onConfig: (change: ConfigChange) => void;
+  onStatus: (record: InternalRecord) => void;
+  generation: () => number;
+}
+
+const keyRetryMs = 5_000;

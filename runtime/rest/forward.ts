@@ -1,0 +1,66 @@
+/**
+ * Sends a request on to the worker of the cluster that can do it, and its answer back. At most twice, as in Kafka Connect: `forward=true` comes from the
+ * worker that the client called, `forward=false` from the second, which must be the last.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ConnectError } from '../api/index.ts';
+import type { ForwardRequest } from '../herder/forwardRequest.ts';
+import type { Herder } from '../herder/herder.ts';
+
+const timeoutMs = 90_000;
+const passedOn = [
+  'content-type',
+  'accept',
+  'authorization',
+  'x-connect-authorization',
+  'x-connect-request-signature-algorithm',
+];
+
+/** Rejects with REQUEST_CONFLICT for what was sent on twice, CLUSTER_LEADER_UNREACHABLE where the other does not answer. */
+export async function forward(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { url }: ForwardRequest,
+  herder: Herder,
+): Promise<unknown> {
+  const target = new URL(request.url.slice(1), url);
+  const hops = target.searchParams.get('forward');
+  if (hops === 'false') {
+    throw new ConnectError(
+      'REQUEST_CONFLICT',
+      'Cannot complete request because of a conflicting operation (e.g. worker rebalance)',
+    );
+  }
+  target.searchParams.set('forward', hops === null ? 'true' : 'false');
+  const headers: Record<string, string> = {};
+  for (const name of passedOn) {
+    const value = request.headers[name];
+    if (typeof value === 'string') headers[name] = value;
+  }
+  const body = Buffer.isBuffer(request.body) && request.body.length > 0 ? request.body : undefined;
+  let answer: Response;
+  let text: string;
+  try {
+    answer = await fetch(target, { method: request.method, headers, body, signal: AbortSignal.timeout(timeoutMs) });
+    text = await answer.text();
+  } catch (error) {
+    const { cause, message } = error as Error;
+    throw new ConnectError(
+      'CLUSTER_LEADER_UNREACHABLE',
+      `the worker at ${url}, which has to do this, does not answer: ${cause instanceof Error ? cause.message : message}. Send the request again in a moment.`,
+      { cause: error, retriable: true },
+    );
+  }
+  // What the client asks this worker next shall know of it.
+  if (answer.ok) await herder.catchUp();
+  reply.code(answer.status);
+  for (const name of ['content-type', 'retry-after']) {
+    const value = answer.headers.get(name);
+    if (value !== null) reply.header(name, value);
+  }
+  const location = answer.headers.get('location');
+  // The client knows this worker, and may not reach the other.
+  if (location !== null)
+    reply.header('location', location.replace(/^\w+:\/\/[^/]+/, `${request.protocol}://${request.host}`));
+  return text === '' ? reply.send() : reply.send(text);
+}

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ConfigState, sessionKeyRecord, taskRecords } from '../../../../runtime/herder/stores/configState.ts';
+
+/** Key and value as a Kafka Connect worker writes them. */
+const java = (key: string, json: string | null) => ({ key, value: json === null ? null : JSON.parse(json) });
+
+test('what a Java worker writes is taken up, and each record tells what it changes', () => {
+  const state = new ConfigState();
+  const c = '{"properties":{"name":"c","connector.class":"X","tasks.max":"2"}}';
+  assert.equal(state.apply(java('target-state-c', '{"state":"PAUSED","state.v2":"STOPPED"}'))?.kind, 'target');
+  assert.deepEqual(state.apply(java('connector-c', c)), { kind: 'connector', name: 'c', isNew: true });
+  assert.deepEqual(state.apply(java('connector-c', c)), { kind: 'connector', name: 'c', isNew: false });
+  assert.equal(state.connector('c')?.target, 'STOPPED');
+  assert.equal(state.apply(java('target-state-c', '{"state":"STARTED"}'))?.kind, 'target');
+  assert.equal(state.connector('c')?.target, 'STARTED');
+
+  assert.equal(state.apply(java('task-c-0', '{"properties":{"n":"0"}}')), null);
+  assert.equal(state.apply(java('task-c-1', '{"properties":{"n":"1"}}')), null);
+  assert.deepEqual(state.connector('c')?.taskConfigs, [], 'task configs count with their commit only');
+  assert.deepEqual(state.apply(java('commit-c', '{"tasks":2}')), { kind: 'tasks', name: 'c', countChanged: true });
+  assert.deepEqual(state.connector('c')?.taskConfigs, [{ n: '0' }, { n: '1' }]);
+
+  for (const record of taskRecords('c', [{ n: 'a' }, { n: 'b' }]).slice(0, -1)) state.apply(record);
+  assert.deepEqual(state.apply(java('commit-c', '{"tasks":2}')), { kind: 'tasks', name: 'c', countChanged: false });
+
+  assert.deepEqual(state.apply(java('restart-connector-c', '{"include-tasks":true,"only-failed":false}')), {
+    kind: 'restart',
+    name: 'c',
+    includeTasks: true,
+    onlyFailed: false,
+  });
+  assert.deepEqual(state.apply(java('logger-cluster-a.b', '{"level":"DEBUG"}')), {
+    kind: 'logger',
+    namespace: 'a.b',
+    level: 'DEBUG',
+  });
+  assert.equal(state.apply(java('tasks-fencing-c', '{"task-count":2}')), null);
+  assert.deepEqual(state.apply(java('connector-c', null)), { kind: 'removed', name: 'c' });
+  assert.equal(state.connector('c'), null);
+  assert.equal(state.apply(java('connector-c', null)), null);
+});
+
+test('an incomplete set of task configs runs no task, and the next complete one does', () => {
+  const state = new ConfigState();
+  state.apply(java('connector-c', '{"properties":{"name":"c"}}'));
+  state.apply(java('task-c-1', '{"properties":{"n":"1"}}'));
+  state.apply(java('commit-c', '{"tasks":2}'));
+  assert.deepEqual(state.connector('c')?.taskConfigs, []);
+  for (const record of taskRecords('c', [{ n: '0' }])) state.apply(record);
+  assert.deepEqual(state.connector('c')?.taskConfigs, [{ n: '0' }]);
+});
+
+test('the session key is kept, as Java workers write it', () => {
+  const state = new ConfigState();
+  const key = Buffer.alloc(32, 3).toString('base64');
+  const written = `{"key":"${key}","algorithm":"HmacSHA256","creation-timestamp":1700000000000}`;
+  assert.deepEqual(state.apply(java('session-key', written)), { kind: 'sessionKey' });
+  assert.deepEqual(JSON.parse(JSON.stringify(sessionKeyRecord(state.sessionKey!).value)), JSON.parse(written));
+});

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { connectBroker } from '../../../../runtime/broker/connectBroker.ts';
+import type { Broker } from '../../../../runtime/broker/port.ts';
+import { type ConfigChange, connectorRecord } from '../../../../runtime/herder/stores/configState.ts';
+import { ConfigStore } from '../../../../runtime/herder/stores/configStore.ts';
+import type { InternalTopicOptions } from '../../../../runtime/herder/stores/internalTopic.ts';
+import {
+  type State,
+  taskStatusRecord,
+  topicRecord,
+  topicTombstone,
+} from '../../../../runtime/herder/stores/statusState.ts';
+import { StatusStore } from '../../../../runtime/herder/stores/statusStore.ts';
+import { waitUntil } from '../../../services/waitUntil.ts';
+
+const silent = { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} };
+const waitMs = 10_000;
+
+async function openBroker(t: TestContext): Promise<Broker> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'millrace-follow-'));
+  const broker = await connectBroker({ kind: 'embedded', dataDir }, silent);
+  t.after(async () => {
+    await broker.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  return broker;
+}
+
+function options(broker: Broker, partitions: number): InternalTopicOptions {
+  const spec = { name: 'internal', partitions, replicationFactor: 1 };
+  return { broker, spec, create: true, clientId: 'test', logger: silent };
+}
+
+const status = (state: State, workerId: string, generation: number) =>
+  taskStatusRecord('c', 0, { state, trace: null, workerId, version: null, generation });
+
+test('workers that follow the config topic see what another writes, and their own writes once they resolve', async t => {
+  const broker = await openBroker(t);
+  const changes: ConfigChange[] = [];
+  const writer = await ConfigStore.follow(options(broker, 1), () => {});
+  t.after(() => writer.close());
+  assert.equal(writer.offset, -1);
+  await writer.write([connectorRecord('a', { name: 'a' })]);
+  assert.equal(writer.offset, 1);
+  assert.deepEqual(writer.state.names(), ['a']);
+
+  const reader = await ConfigStore.follow(options(broker, 1), change => changes.push(change));
+  t.after(() => reader.close());
+  assert.deepEqual(reader.state.names(), ['a']);
+  assert.equal(changes.length, 0, 'what was there at the start is no change');
+  await writer.write([connectorRecord('b', { name: 'b' }), connectorRecord('a', null)]);
+  await reader.readTo(writer.offset, waitMs);
+  assert.equal(reader.offset, 3);
+  assert.deepEqual(reader.state.names(), ['b']);
+  assert.deepEqual(
+    changes.map(change => change.kind),
+    ['connector', 'removed'],
+  );
+});
+
+test('a worker that cannot read as far as it shall says so in time', async t => {
+  const broker = await openBroker(t);
+  const store = await ConfigStore.follow(options(broker, 1), () => {});
+  await assert.rejects(store.readTo(5, waitMs), { code: 'INTERNAL_TOPIC_BEHIND', message: /the same topic/ });
+  await store.close();
+  await assert.rejects(store.readToEnd(waitMs), { code: 'INTERNAL_TOPIC_BEHIND' });
+});
+
+test('the status that this worker has just put is not taken back by an older one that is read behind it', async t => {
+  const broker = await openBroker(t);
+  const [one, two] = [
+    await StatusStore.follow(options(broker, 3), () => {}),
+    await StatusStore.follow(options(broker, 3), () => {}),
+  ];
+  t.after(() => Promise.all([one.close(), two.close()]));
+  const seen = new Set<string>();
+  one.put(status('UNASSIGNED', 'one', 1));
+  await one.flush();
+  one.put(status('RUNNING', 'one', 1));
+  for (let i = 0; i < 50; i++) {
+    seen.add(one.state.task('c', 0)!.state);
+    await new Promise(resolve => setImmediate(resolve));
+  }
+  assert.deepEqual([...seen], ['RUNNING']);
+  await waitUntil('the other sees it', waitMs, () => two.state.task('c', 0)?.state === 'RUNNING');
+  two.put(status('RUNNING', 'two', 2));
+  await waitUntil('a newer one of another is seen', waitMs, () => one.state.task('c', 0)?.workerId === 'two');
+  one.put(status('UNASSIGNED', 'one', 1));
+  await one.flush();
+  await one.readToEnd(waitMs);
+  assert.equal(one.state.task('c', 0)?.state, 'RUNNING', 'a late UNASSIGNED of the worker before counts for nothing');
+  await two.readToEnd(waitMs);
+  assert.equal(two.state.task('c', 0)?.state, 'RUNNING');
+});
+
+test('topics that another worker forgets are told', async t => {
+  const broker = await openBroker(t);
+  const told: string[] = [];
+  const one = await StatusStore.follow(options(broker, 3), () => {});
+  const two = await StatusStore.follow(options(broker, 3), ({ key, value }) => value === null && told.push(key));
+  t.after(() => Promise.all([one.close(), two.close()]));
+  one.put(topicRecord('t', 'c', 0));
+  await one.flush();
+  one.put(topicTombstone('t', 'c'));
+  await waitUntil('it is told', waitMs, () => told.length > 0);
+  assert.deepEqual(told, ['status-topic-t:connector-c']);
+  assert.deepEqual(two.state.topics('c'), []);
+});
