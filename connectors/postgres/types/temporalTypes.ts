@@ -3,7 +3,7 @@
 import { floorDiv, isoDate, isoTime, isoTimestamp, isoTimestampOf } from '../../shared/isoText.ts';
 import { parseDate, parseTime, parseTimestamp, zoneSeconds } from './calendar.ts';
 import { type ColumnType, columnType, type TypeSettings } from './columnType.ts';
-import { named } from './semantic.ts';
+import { named } from '../../shared/semanticSchemas.ts';
 
 const DAYS_TO_2000 = 10957;
 const MICROS_TO_2000 = 946_684_800_000_000n;

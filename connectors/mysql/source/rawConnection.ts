@@ -1,0 +1,50 @@
+/**
+ * mysql2's connection taken over once it is logged in: the log and result sets are read as they come, in large pieces. The driver keeps what is done once,
+ * login and TLS, and would make an object of each packet. Under TLS its socket is not to be had: bytes are taken where the driver would parse them.
+ */
+import { Duplex } from 'node:stream';
+import type { Connection } from 'mysql2/promise';
+import { ConnectError } from '../../../runtime/api/index.ts';
+import { RawStream } from '../../shared/rawStream.ts';
+
+/** What is used of mysql2 and its types leave out; checked when it is used. */
+interface DriverCore {
+  readonly stream: Duplex;
+  readonly config: { readonly ssl?: unknown };
+  packetParser: { execute(piece: Buffer): void };
+  write(bytes: Buffer): void;
+}
+
+const closed = (): Error =>
+  new ConnectError('MYSQL_UNREACHABLE', 'the server closed the connection', { retriable: true });
+
+/** The connection must be idle. `isReused`: see RawStream. */
+export function takeStream(connection: Connection, isReused: boolean): RawStream {
+  const { connection: core } = connection as unknown as { connection: DriverCore };
+  const socket = core.config.ssl ? decrypted(core) : core.stream;
+  return new RawStream(socket, { isReused, closed });
+}
+
+/** The plain side of the driver's TLS connection. The socket below stops while nobody reads, and with it the server. */
+function decrypted(core: DriverCore): Duplex {
+  const { stream } = core;
+  const plain = new Duplex({
+    read: () => stream.resume(),
+    write: (bytes, _encoding, done) => {
+      core.write(bytes);
+      done();
+    },
+    destroy: (error, done) => {
+      stream.destroy();
+      done(error);
+    },
+  });
+  core.packetParser = {
+    execute: piece => {
+      if (!plain.push(piece)) stream.pause();
+    },
+  };
+  stream.on('error', error => plain.destroy(error));
+  stream.on('close', () => plain.destroy());
+  return plain;
+}
