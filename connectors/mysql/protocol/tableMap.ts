@@ -48,6 +48,7 @@ const NUMERIC: ReadonlySet<number> = new Set([
   LogType.newdecimal,
   LogType.float,
   LogType.double,
+  LogType.year,
 ]);
 const TEXTUAL: ReadonlySet<number> = new Set([
   LogType.varchar,
@@ -58,8 +59,7 @@ const TEXTUAL: ReadonlySet<number> = new Set([
   LogType.varcharCompressed,
 ]);
 
-/** `isMariaDb`: there YEAR counts among the numbers that have a sign bit. */
-export function readTableMap(bytes: Buffer, body: number, end: number, isMariaDb: boolean): TableMap {
+export function readTableMap(bytes: Buffer, body: number, end: number): TableMap {
   const reader = new ByteReader(bytes, body + 8, end);
   const database = reader.text(reader.uint(1));
   reader.skip(1);
@@ -88,7 +88,7 @@ export function readTableMap(bytes: Buffer, body: number, end: number, isMariaDb
     const value = new ByteReader(slice, 0, slice.length);
     switch (field) {
       case 1: {
-        const numbers = of(type => NUMERIC.has(type) || (isMariaDb && type === LogType.year));
+        const numbers = of(type => NUMERIC.has(type));
         for (const [n, i] of numbers.entries()) if (isBitSet(slice, n)) unsigned.add(i);
         break;
       }

@@ -433,7 +433,7 @@ export class BinlogDecoder {
     const id = tableIdOf(bytes, body);
     const known = this.tables.get(id);
     if (known?.body.compare(bytes, body + 6, end) === 0) return;
-    const map = readTableMap(bytes, body, end, this.isMariaDb);
+    const map = readTableMap(bytes, body, end);
     const entry: KnownTable = { body: Buffer.from(bytes.subarray(body + 6, end)), version: null };
     this.tables.set(id, entry);
     if (!this.options.isCaptured(map.database, map.table)) return;
@@ -515,7 +515,7 @@ export class BinlogDecoder {
           const batch = this.batches.of(version, form);
           const at = base + before;
           this.count(batch, batch.add(OPERATION.d, at, -1, at, row, longs, false), length, longs);
-          if (settings.tombstones && keyIndexes.length > 0) this.tombstone(batch, at, row, longs);
+          if (settings.tombstones) this.tombstone(batch, at, row, longs);
           break;
         }
         case RowKind.update:

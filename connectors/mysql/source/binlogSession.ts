@@ -37,7 +37,7 @@ export class BinlogSession {
     try {
       const hasChecksum = await prepare(connection, settings, position);
       const serverId = settings.serverId ?? (await freeServerId(connection));
-      const stream = takeStream(connection, true);
+      const { stream } = takeStream(connection, true);
       const session = new BinlogSession(stream, settings.silenceMs, hasChecksum);
       stream.write(registerReplica(serverId, 'millrace'));
       await session.expectOk(signal);

@@ -49,13 +49,13 @@ export async function readTable(
   const [columns] = await connection.query<RowDataPacket[]>(
     `SELECT column_name AS name, data_type AS type, column_type AS columnType, is_nullable AS nullable, column_default AS defaultText,
             character_set_name AS charset, character_octet_length AS octets, numeric_precision AS digits, numeric_scale AS scale,
-            datetime_precision AS fraction, extra
+            datetime_precision AS fraction, extra AS extra
        FROM information_schema.columns WHERE table_schema = ? AND table_name = ? ORDER BY ordinal_position`,
     place,
   );
   if (columns.length === 0) return null;
   const [indexes] = await connection.query<RowDataPacket[]>(
-    `SELECT index_name AS name, column_name AS col, sub_part AS part, nullable FROM information_schema.statistics
+    `SELECT index_name AS name, column_name AS col, sub_part AS part, nullable AS nullable FROM information_schema.statistics
       WHERE table_schema = ? AND table_name = ? AND non_unique = 0 ORDER BY index_name <> 'PRIMARY', index_name, seq_in_index`,
     place,
   );

@@ -18,11 +18,25 @@ interface DriverCore {
 const closed = (): Error =>
   new ConnectError('MYSQL_UNREACHABLE', 'the server closed the connection', { retriable: true });
 
+export interface TakenStream {
+  readonly stream: RawStream;
+  /** Gives the connection back to the driver; it must be idle again. */
+  release(): void;
+}
+
 /** The connection must be idle. `isReused`: see RawStream. */
-export function takeStream(connection: Connection, isReused: boolean): RawStream {
+export function takeStream(connection: Connection, isReused: boolean): TakenStream {
   const { connection: core } = connection as unknown as { connection: DriverCore };
+  const { packetParser } = core;
   const socket = core.config.ssl ? decrypted(core) : core.stream;
-  return new RawStream(socket, { isReused, closed });
+  const stream = new RawStream(socket, { isReused, closed });
+  return {
+    stream,
+    release: () => {
+      stream.release();
+      core.packetParser = packetParser;
+    },
+  };
 }
 
 /** The plain side of the driver's TLS connection. The socket below stops while nobody reads, and with it the server. */
@@ -44,7 +58,7 @@ function decrypted(core: DriverCore): Duplex {
       if (!plain.push(piece)) stream.pause();
     },
   };
-  stream.on('error', error => plain.destroy(error));
-  stream.on('close', () => plain.destroy());
+  stream.once('error', error => plain.destroy(error));
+  stream.once('close', () => plain.destroy());
   return plain;
 }

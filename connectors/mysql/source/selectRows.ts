@@ -31,7 +31,7 @@ export async function* selectRows(
   maxRows: number,
   signal: AbortSignal,
 ): AsyncGenerator<SelectedRows> {
-  const stream = takeStream(connection, false);
+  const { stream, release } = takeStream(connection, false);
   const packet = new PacketReader();
   let isDone = false;
   try {
@@ -78,7 +78,7 @@ export async function* selectRows(
       rest = bytes.subarray(p);
     }
   } finally {
-    if (isDone) stream.release();
+    if (isDone) release();
     else stream.destroy();
   }
 }

@@ -45,7 +45,7 @@ for (const name of readdirSync(casesDir).sort()) {
     const golden = load(new URL(`${name}/golden.json`, casesDir).pathname).records.filter(r => r.topic !== prefix);
     const harness = await MysqlHarness.open(t, { name: prefix, more: about.databases ?? [] });
     await harness.script(read('setup.sql'));
-    await harness.sql.changeUser({ database: prefix });
+    await harness.newSession();
     await harness.start(about.config);
     if (about.stream !== false) await harness.pollUntilStreaming();
     await pollAlong(harness, harness.script(read('stream.sql')));
@@ -54,6 +54,7 @@ for (const name of readdirSync(casesDir).sort()) {
       await pollQuiet(harness, 2);
       harness.commit();
       await harness.stop();
+      await harness.newSession();
       await harness.script(offline);
       await harness.start(about.config);
     }

@@ -20,7 +20,7 @@ export type Cleanup = { after(f: () => Promise<void>): void };
 
 export class MysqlHarness {
   readonly name: string;
-  readonly sql: Connection;
+  sql: Connection;
   readonly records: ConnectRecord[] = [];
   readonly batches: SourceBatch[] = [];
   readonly warnings: string[] = [];
@@ -48,17 +48,7 @@ export class MysqlHarness {
     }: { url?: string; name?: string; more?: readonly string[] } = {},
   ): Promise<MysqlHarness> {
     const address = new URL(url);
-    const sql = await mysql.createConnection({
-      host: address.hostname,
-      port: Number(address.port),
-      user: decodeURIComponent(address.username),
-      password: decodeURIComponent(address.password),
-      charset: 'utf8mb4',
-      supportBigNumbers: true,
-      bigNumberStrings: true,
-      dateStrings: true,
-      multipleStatements: true,
-    });
+    const sql = await open(address);
     const databases = [name, ...more];
     const harness = new MysqlHarness(address, sql, name, databases);
     t.after(() => harness.close());
@@ -69,6 +59,13 @@ export class MysqlHarness {
     }
     await sql.query(`USE ${name}`);
     return harness;
+  }
+
+  /** A session with the server's own settings. */
+  async newSession(): Promise<void> {
+    await this.sql.end();
+    this.sql = await open(this.url);
+    await this.sql.query(`USE ${this.name}`);
   }
 
   private get isMariaDb(): boolean {
@@ -174,3 +171,16 @@ export function plain(value: unknown): unknown {
   if (!('schema' in struct && Array.isArray(struct.values))) return value;
   return Object.fromEntries(struct.schema.fields.map((field, i) => [field.name, plain(struct.values[i])]));
 }
+
+const open = (address: URL): Promise<Connection> =>
+  mysql.createConnection({
+    host: address.hostname,
+    port: Number(address.port),
+    user: decodeURIComponent(address.username),
+    password: decodeURIComponent(address.password),
+    charset: 'utf8mb4',
+    supportBigNumbers: true,
+    bigNumberStrings: true,
+    dateStrings: true,
+    multipleStatements: true,
+  });
