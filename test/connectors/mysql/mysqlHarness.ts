@@ -30,6 +30,8 @@ export class MysqlHarness {
   task: SourceTask | null = null;
   private readonly url: URL;
   private readonly databases: readonly string[];
+  /** Run at the end, before the databases go. */
+  readonly cleanup: string[] = [];
   private abort = new AbortController();
 
   private constructor(url: URL, sql: Connection, name: string, databases: readonly string[]) {
@@ -159,6 +161,7 @@ export class MysqlHarness {
 
   private async close(): Promise<void> {
     await this.stop().catch(() => {});
+    for (const statement of this.cleanup) await this.sql.query(statement);
     for (const database of this.databases) await this.sql.query(`DROP DATABASE IF EXISTS ${database}`);
     await this.sql.end();
   }
