@@ -133,6 +133,39 @@ export const errorCodes = {
   PG_STATEMENT_REFUSED:
     'PostgreSQL refused a statement of the source. The message is the one of the server: mostly a missing right or a setting.',
   PG_PROTOCOL_INVALID: 'The server sent what this connector does not understand. Report it with the position.',
+  MYSQL_UNREACHABLE:
+    'The MySQL or MariaDB server did not answer, or closed the connection. Check database.hostname, database.port, database.ssl.mode and that the server runs; the task retries, nothing is lost.',
+  MYSQL_LOGIN_REFUSED:
+    'MySQL refused the user. Check database.user, database.password and the host that the user may come from.',
+  MYSQL_VERSION_UNSUPPORTED:
+    'The server is older than MySQL 8.0 or MariaDB 10.6, or is the other one of the two. Upgrade it, or use the class of the connector that fits.',
+  MYSQL_RIGHTS_MISSING:
+    'The user lacks a right. Grant REPLICATION SLAVE, REPLICATION CLIENT and SELECT on the captured tables, and RELOAD for snapshot.locking.mode=minimal; the message names what is missing.',
+  MYSQL_SETTING_INVALID:
+    'A setting of the server makes change data capture impossible. The message has the setting and the value that it needs, such as log_bin=ON, binlog_format=ROW, binlog_row_image=FULL, binlog_row_metadata=FULL.',
+  MYSQL_TABLES_MISSING: 'The filters match no table. Check database and table include and exclude lists.',
+  MYSQL_KEY_INVALID: 'A column of message.key.columns does not exist in its table.',
+  MYSQL_COLUMN_UNSUPPORTED:
+    'A column has a type or a character set that is not read. Leave it out with column.exclude.list; the message names column and type.',
+  MYSQL_ROW_IMAGE:
+    'A change was logged without all of its columns. Set binlog_row_image=FULL on the server, in the sessions that write too, then reset the offsets of the connector, or set its position behind the change.',
+  MYSQL_ROW_METADATA:
+    'A change was logged without the names of its columns. Set binlog_row_metadata=FULL on the server; changes from before need a new snapshot: reset the offsets of the connector.',
+  MYSQL_LOG_PURGED:
+    'The server removed the log that the stored position needs. Raise binlog_expire_logs_seconds, then reset the offsets of the connector to read all rows again (PUT /connectors/{name}/stop, DELETE /connectors/{name}/offsets, PUT /connectors/{name}/resume), or use snapshot.mode=when_needed.',
+  MYSQL_SERVER_ID_TAKEN:
+    'Another replica of the server has the same id. Give each connector its own database.server.id.',
+  MYSQL_OFFSET_INVALID:
+    'The stored or given offset is not a position in a binary log. Reset the offsets of the connector.',
+  MYSQL_SNAPSHOT_FAILED:
+    'The snapshot could not read a table. The message is the one of the server; the snapshot starts over.',
+  MYSQL_STREAM_FAILED: 'The server ended the stream of its log with an error. The message is the one of the server.',
+  MYSQL_STATEMENT_REFUSED:
+    'MySQL refused a statement of the source. The message is the one of the server: mostly a missing right or a setting.',
+  MYSQL_EVENT_UNSUPPORTED:
+    'The log has an event with changes that is not read. The message names it and the setting of the server that causes it.',
+  MYSQL_EVENT_DAMAGED:
+    'An event of the log does not have its checksum, or is malformed. The message names file and position; compare with mysqlbinlog on the server and report it.',
   TASK_FAILED: 'A task ended by an error that has no code of its own. The trace tells more.',
   SINK_TABLE_NAME:
     'A topic and table.name.format (or topics.to.tables.mapping) give no table name for a record. Change the format, or use a topic whose records have the fields that it names.',

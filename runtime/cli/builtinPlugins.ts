@@ -9,6 +9,7 @@ export const builtinPluginPaths: readonly string[] = [
   '../../connectors/file/index',
   '../../connectors/datagen/index',
   '../../connectors/postgres/index',
+  '../../connectors/mysql/index',
 ];
 
 export const builtinPlugins: readonly string[] = builtinPluginPaths.map(

@@ -60,6 +60,21 @@ export function columnSource(
         };
       if (type !== 'FLOAT32') return null;
       return { source: `${length(8)}v.setFloat32(w,bv.getFloat64(p),true);w+=4;`, fixedBytes: 4 };
+    case 'float32le':
+      if (type === 'FLOAT32')
+        return { source: `${length(4)}v.setInt32(w,bv.getInt32(p,true),true);w+=4;`, fixedBytes: 4 };
+      if (type !== 'FLOAT64') return null;
+      return { source: `${length(4)}v.setFloat64(w,bv.getFloat32(p,true),true);w+=8;`, fixedBytes: 8 };
+    case 'float64le':
+      if (type === 'FLOAT64')
+        return {
+          source: `${length(8)}v.setInt32(w,bv.getInt32(p,true),true);v.setInt32(w+4,bv.getInt32(p+4,true),true);w+=8;`,
+          fixedBytes: 8,
+        };
+      if (type !== 'FLOAT32') return null;
+      return { source: `${length(8)}v.setFloat32(w,bv.getFloat64(p,true),true);w+=4;`, fixedBytes: 4 };
+    case 'int-le':
+      return littleEndian(wire, type, length(wire.bytes), writeSmall);
     case 'int32be-linear':
     case 'int64be-linear': {
       if (!small && type !== 'INT64') return null;
@@ -128,6 +143,34 @@ export function columnSource(
       if (type !== 'STRING') return null;
       return { source: `${length(16)}o[w]=72;w=uuidText(o,w+1,b,p);`, fixedBytes: 37 };
   }
+}
+
+type IntegerWire = Extract<ColumnWire, { wire: 'int-le' }>;
+
+const INTEGERS: Readonly<Record<1 | 2 | 3 | 4, readonly [signed: string, unsigned: string]>> = {
+  1: ['bv.getInt8(p)', 'b[p]'],
+  2: ['bv.getInt16(p,true)', 'bv.getUint16(p,true)'],
+  3: ['bv.getUint16(p,true)|bv.getInt8(p+2)<<16', 'bv.getUint16(p,true)|b[p+2]<<16'],
+  4: ['bv.getInt32(p,true)', 'bv.getUint32(p,true)'],
+};
+
+function littleEndian(
+  { bytes, isUnsigned }: IntegerWire,
+  type: SchemaType,
+  check: string,
+  writeSmall: (bits: number) => string,
+): ColumnSource | null {
+  if (type === 'INT64') {
+    if (bytes === 8)
+      return { source: `${check}w=writeLong(o,w,bv.getInt32(p,true),bv.getInt32(p+4,true));`, fixedBytes: 10 };
+    if (bytes === 4 && isUnsigned) return { source: `${check}w=writeLong(o,w,bv.getInt32(p,true),0);`, fixedBytes: 6 };
+  } else if (type !== 'INT8' && type !== 'INT16' && type !== 'INT32') {
+    return null;
+  }
+  // Those that need more bits than an int32 has fit an INT64 only.
+  if (bytes === 8 || (bytes === 4 && isUnsigned)) return null;
+  const read = INTEGERS[bytes][isUnsigned ? 1 : 0];
+  return { source: `${check}x=${read};${writeSmall(bytes * 8 + (isUnsigned ? 1 : 0))}`, fixedBytes: 5 };
 }
 
 /** y = floor(value / divide) * multiply + add, or what a special value stands for, in doubles where all stays below 2^53, else NaN. */

@@ -37,7 +37,7 @@ class Generator {
     this.writer.flush();
     const source = [
       "'use strict';",
-      'const {putBlock,putSlice,writeLength,writeInt,writeLong,writeSafe,writeDigits,closeText,writeUnscaled,shortInteger,longInteger,floatText,shortDecimal,longDecimal,notFiniteText,notFiniteNumeric,shortNumeric,longNumeric,putBig,hexLength,unhex,uuidText,fail,grow,call,linear,pair}=R;',
+      'const {putBlock,putSlice,writeLength,writeInt,writeLong,writeSafe,writeDigits,closeText,writeUnscaled,shortInteger,longInteger,floatText,shortDecimal,longDecimal,notFiniteText,notFiniteNumeric,shortNumeric,longNumeric,putBig,hexLength,textLength,unhex,uuidText,fail,grow,call,linear,pair}=R;',
       ...this.writer.chunks,
       'return function(s,i,out){',
       'const b=s.b,bv=s.bv,end=b.length,B=s.B,P=s.P,L=s.L,N=s.N,C=s.C;',

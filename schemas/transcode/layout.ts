@@ -8,6 +8,9 @@
 export type ColumnWire =
   | { readonly wire: 'skip' }
   | { readonly wire: 'int16be' | 'int32be' | 'int64be' | 'float32be' | 'float64be' }
+  | { readonly wire: 'float32le' | 'float64le' }
+  /** An integer of 1, 2, 3, 4 or 8 bytes, little end first. One of 8 bytes without sign is taken modulo 2^64, as Java's long. */
+  | { readonly wire: 'int-le'; readonly bytes: 1 | 2 | 3 | 4 | 8; readonly isUnsigned: boolean }
   /** An integer times a constant plus an offset (epoch shifts, units): value * multiply + add, exact in 64 bits; floor(value / divide) first if given. */
   | {
       readonly wire: 'int32be-linear' | 'int64be-linear';
@@ -49,14 +52,18 @@ export interface ColumnLayout {
   readonly nullValue?: unknown;
   /** Value to write for a column the row says is unchanged and does not carry (TOAST); without it that is an error. */
   readonly unchanged?: unknown;
+  /** `mysql-binlog` only: how long a value is. Bytes of a value of fixed length, or, negative, of the length in front of it. */
+  readonly extent?: number;
 }
 
 /**
  * Row formats, each a way to find the column slices:
  * - `pg-tuple`: pgoutput TupleData: int16 count, then per column 'n' | 'u' | ('t' | 'b') int32 length + bytes.
  * - `pg-copy`: COPY BINARY tuple: int16 count, then per column int32 length (-1 = null) + bytes.
+ * - `mysql-binlog`: a full row image: a bitmap of nulls, lowest bit first, then the values of the columns that are not null, by their extents.
+ * - `mysql-text`: a row of a text result set: per column a length (one byte up to 250; 252, 253, 254 before 2, 3, 8 bytes of it) + bytes, or 251 = null.
  */
-export type RowFormat = 'pg-tuple' | 'pg-copy';
+export type RowFormat = 'pg-tuple' | 'pg-copy' | 'mysql-binlog' | 'mysql-text';
 
 export type Layout =
   /** Parallel to a STRUCT schema. */

@@ -62,6 +62,20 @@ export function longInteger(b: Buffer, p: number, q: number, pair: LongPair): bo
   return true;
 }
 
+/** Length of a value of a text result set whose first byte was k > 251, from the bytes at p; -1 where they are not all there, -2 where k is none. */
+export function textLength(b: Buffer, bv: DataView, p: number, k: number, end: number): number {
+  switch (k) {
+    case 252:
+      return p + 2 > end ? -1 : bv.getUint16(p, true);
+    case 253:
+      return p + 3 > end ? -1 : bv.getUint16(p, true) | (b[p + 2] << 16);
+    case 254:
+      return p + 8 > end ? -1 : bv.getUint32(p, true) + bv.getUint32(p + 4, true) * 4294967296;
+    default:
+      return -2;
+  }
+}
+
 const POWERS = Array.from({ length: 23 }, (_, i) => 10 ** i);
 
 /** A floating-point number as text, NaN and infinities included; null where it is none. */

@@ -45,6 +45,14 @@ export function sliceReader(schema: Schema, wire: ColumnWire): ReadSlice {
         return value(low);
       };
     }
+    case 'float32le':
+      return (_b, v, p, q) => v.getFloat32(sized(p, q, 4), true);
+    case 'float64le':
+      return type === 'FLOAT32'
+        ? (_b, v, p, q) => Math.fround(v.getFloat64(sized(p, q, 8), true))
+        : (_b, v, p, q) => v.getFloat64(sized(p, q, 8), true);
+    case 'int-le':
+      return littleEndianReader(schema, wire);
     case 'int32be-linear':
     case 'int64be-linear':
       return linearReader(schema, wire);
@@ -147,6 +155,22 @@ export function shiftOf(schema: Schema): number {
   if (schema.type !== 'INT8' && schema.type !== 'INT16' && schema.type !== 'INT32')
     throw layoutError(`an integer cannot be a ${schema.type}`);
   return shifts[schema.type];
+}
+
+function littleEndianReader(schema: Schema, { bytes, isUnsigned }: Extract<ColumnWire, { wire: 'int-le' }>): ReadSlice {
+  if (bytes === 8) {
+    if (schema.type !== 'INT64') throw layoutError(`an integer of 8 bytes cannot be a ${schema.type}`);
+    return (_b, v, p, q) => v.getBigInt64(sized(p, q, 8), true);
+  }
+  if (bytes === 4 && isUnsigned) {
+    if (schema.type !== 'INT64') throw layoutError(`an unsigned integer of 4 bytes cannot be a ${schema.type}`);
+    return (_b, v, p, q) => BigInt(v.getUint32(sized(p, q, 4), true));
+  }
+  const value = smallInteger(schema);
+  return (b, _v, p, q) => {
+    sized(p, q, bytes);
+    return value(isUnsigned ? b.readUIntLE(p, bytes) : b.readIntLE(p, bytes));
+  };
 }
 
 const EXACT = 2n ** 52n;

@@ -1,6 +1,6 @@
 /** How the columns of a row layout lie to the fields of its struct schema, and where they lie in a row: what all readers of rows share. */
 import type { Field, Schema, StructSchema } from '../data/index.ts';
-import type { ColumnLayout, Layout } from './layout.ts';
+import type { ColumnLayout, Layout, RowFormat } from './layout.ts';
 import { layoutError, RowFault, rowError, SliceFault } from './rowErrors.ts';
 import { tupleKind } from './tupleKind.ts';
 
@@ -31,6 +31,9 @@ export function columnOrder(fields: readonly Field[], columns: readonly ColumnLa
 export const wantedColumns = (columns: readonly ColumnLayout[]): number =>
   columns.findLastIndex(column => column.field !== -1) + 1;
 
+/** Bytes of a bitmap with a bit a column. */
+export const bitmapBytes = (columnCount: number): number => (columnCount + 7) >> 3;
+
 export const NULL_COLUMN = -1;
 export const UNCHANGED_COLUMN = -2;
 
@@ -42,20 +45,94 @@ export class ColumnFinder {
   readonly starts: Int32Array;
   readonly lengths: Int32Array;
   readonly #columnCount: number;
+  readonly #format: RowFormat;
   readonly #isTuple: boolean;
   readonly #kinds: Uint8Array;
+  readonly #extents: Int32Array;
 
   constructor({ columns, format }: RowLayout) {
     const wanted = columns.slice(0, wantedColumns(columns));
     this.starts = new Int32Array(wanted.length);
     this.lengths = new Int32Array(wanted.length);
     this.#columnCount = columns.length;
+    this.#format = format;
     this.#isTuple = format === 'pg-tuple';
+    this.#extents = Int32Array.from(wanted, column => column.extent ?? 0);
     this.#kinds = Uint8Array.from(wanted, column => kindMask[column.field === -1 ? 'any' : tupleKind(column.column)]);
   }
 
   /** Throws TRANSCODE_ROW_INVALID naming column and record `index`. */
   find(view: DataView, position: number, index: number): void {
+    switch (this.#format) {
+      case 'pg-tuple':
+      case 'pg-copy':
+        this.#findPostgres(view, position, index);
+        break;
+      case 'mysql-binlog':
+        this.#findImage(view, position, index);
+        break;
+      case 'mysql-text':
+        this.#findText(view, position, index);
+        break;
+    }
+  }
+
+  #findImage(view: DataView, position: number, index: number): void {
+    const end = view.byteLength;
+    const { starts, lengths } = this;
+    let p = position + bitmapBytes(this.#columnCount);
+    if (position < 0 || p > end) throw rowError(RowFault.truncated, -1, index);
+    for (let at = 0; at < starts.length; at++) {
+      if (((view.getUint8(position + (at >> 3)) >> (at & 7)) & 1) === 1) {
+        lengths[at] = NULL_COLUMN;
+        continue;
+      }
+      let length = this.#extents[at];
+      if (length < 0) {
+        const size = -length;
+        if (p + size > end) throw rowError(RowFault.truncated, at, index);
+        length = view.getUint8(p);
+        if (size > 1) length += view.getUint8(p + 1) * 0x100;
+        if (size > 2) length += view.getUint8(p + 2) * 0x10000;
+        if (size > 3) length += view.getUint8(p + 3) * 0x1000000;
+        p += size;
+      }
+      if (p + length > end) throw rowError(RowFault.truncated, at, index);
+      starts[at] = p;
+      lengths[at] = length;
+      p += length;
+    }
+  }
+
+  #findText(view: DataView, position: number, index: number): void {
+    const end = view.byteLength;
+    const { starts, lengths } = this;
+    let p = position;
+    if (p < 0) throw rowError(RowFault.truncated, -1, index);
+    for (let at = 0; at < starts.length; at++) {
+      if (p + 1 > end) throw rowError(RowFault.truncated, at, index);
+      let length = view.getUint8(p++);
+      if (length === 251) {
+        lengths[at] = NULL_COLUMN;
+        continue;
+      }
+      if (length > 251) {
+        const size = length === 252 ? 2 : length === 253 ? 3 : length === 254 ? 8 : 0;
+        if (size === 0) throw rowError(RowFault.columnKind, at, index);
+        if (p + size > end) throw rowError(RowFault.truncated, at, index);
+        length = view.getUint16(p, true);
+        if (size > 2) length += view.getUint8(p + 2) * 0x10000;
+        if (size > 3) length = view.getUint32(p, true) + view.getUint32(p + 4, true) * 4294967296;
+        p += size;
+      }
+      if (p + length > end) throw rowError(RowFault.truncated, at, index);
+      starts[at] = p;
+      lengths[at] = length;
+      p += length;
+    }
+  }
+
+  #findPostgres(view: DataView, position: number, index: number): void {
     const end = view.byteLength;
     const { starts, lengths } = this;
     if (position < 0 || position + 2 > end) throw rowError(RowFault.truncated, -1, index);

@@ -5,7 +5,7 @@
 import { decimalScale, isDecimal, type Schema } from '../data/index.ts';
 import { columnSource } from './columnSource.ts';
 import type { ColumnLayout, Layout, RowFormat } from './layout.ts';
-import { columnOrder, structOf, wantedColumns } from './rowColumns.ts';
+import { bitmapBytes, columnOrder, structOf, wantedColumns } from './rowColumns.ts';
 import { layoutError, RowFault } from './rowErrors.ts';
 import { int, type SourceWriter } from './sourceWriter.ts';
 import { tupleKind } from './tupleKind.ts';
@@ -30,9 +30,7 @@ export class RowSource {
     const order = columnOrder(fields, columns);
 
     this.writer.valueBranch(schema);
-    this.writer.emit(
-      `if(p<0||p+2>end)fail(${RowFault.truncated},-1,i);if(bv.getInt16(p)!==${int(columns.length)})fail(${RowFault.columnCount},-1,i);p+=2;`,
-    );
+    this.writer.emit(rowHead(format, columns.length));
     this.writer.emit('out.position=w;');
     const wanted = columns.slice(0, wantedColumns(columns));
     if (order.every((column, at) => at === 0 || order[at - 1] < column)) {
@@ -82,6 +80,14 @@ export class RowSource {
       this.writer.flush();
       this.writer.emitRaw(
         `k=b[p];if(${kinds}){if(p+5>end)fail(${RowFault.truncated},${int(at)},i);n=bv.getInt32(p+1);p+=5;q=p+n;if(n<0||q>end)fail(${RowFault.truncated},${int(at)},i);`,
+      );
+    } else if (format === 'mysql-binlog') {
+      this.writer.flush();
+      this.writer.emitRaw(imageColumn(column.extent ?? 0, at));
+    } else if (format === 'mysql-text') {
+      this.writer.flush();
+      this.writer.emitRaw(
+        `if(p+1>end)fail(${RowFault.truncated},${int(at)},i);k=b[p++];if(k!==251){n=k<251?k:textLength(b,bv,p,k,end);if(n<0)fail(n===-1?${RowFault.truncated}:${RowFault.columnKind},${int(at)},i);if(k>251)p+=k===252?2:k===253?3:8;q=p+n;if(q>end)fail(${RowFault.truncated},${int(at)},i);`,
       );
     } else {
       this.writer.flush();
@@ -168,4 +174,30 @@ export class RowSource {
     else if (value === null) this.columnNull(schema, column, at);
     else this.writer.pending.push({ part: 'value', schema, value });
   }
+}
+
+/** Checks that a row at p begins as its format says, and moves p to the first column. */
+function rowHead(format: RowFormat, columnCount: number): string {
+  switch (format) {
+    case 'pg-tuple':
+    case 'pg-copy':
+      return `if(p<0||p+2>end)fail(${RowFault.truncated},-1,i);if(bv.getInt16(p)!==${int(columnCount)})fail(${RowFault.columnCount},-1,i);p+=2;`;
+    case 'mysql-binlog': {
+      const bytes = int(bitmapBytes(columnCount));
+      return `if(p<0||p+${bytes}>end)fail(${RowFault.truncated},-1,i);s.m=p;p+=${bytes};`;
+    }
+    case 'mysql-text':
+      return `if(p<0)fail(${RowFault.truncated},-1,i);`;
+  }
+}
+
+/** Finds a column of a row image whose bitmap of nulls is at m. */
+function imageColumn(extent: number, at: number): string {
+  const notNull = `if((b[m+${int(at >> 3)}]&${int(1 << (at & 7))})===0){`;
+  const cut = `fail(${RowFault.truncated},${int(at)},i);`;
+  if (extent >= 0) return `${notNull}n=${int(extent)};q=p+n;if(q>end)${cut}`;
+  const size = -extent;
+  const length = ['b[p]', 'bv.getUint16(p,true)', 'bv.getUint16(p,true)|b[p+2]<<16', 'bv.getUint32(p,true)'][size - 1];
+  if (length === undefined) throw layoutError(`a length of ${size} bytes`);
+  return `${notNull}if(p+${int(size)}>end)${cut}n=${length};p+=${int(size)};q=p+n;if(q>end)${cut}`;
 }

@@ -28,6 +28,8 @@ export class RunState {
   readonly B: write.Block[];
   /** Start and length of remembered slices. */
   readonly S: Int32Array;
+  /** Where the row at hand has its bitmap of nulls. */
+  m = 0;
   /** Room that a record needs besides its slices. */
   fixed = 0;
   /** View of the output buffer last used. */

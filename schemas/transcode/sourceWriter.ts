@@ -77,7 +77,7 @@ export class SourceWriter {
     this.chunks.push(
       [
         `function ${name}(s,i,out,p){`,
-        'const b=s.b,bv=s.bv,end=b.length,B=s.B;',
+        'const b=s.b,bv=s.bv,end=b.length,B=s.B,m=s.m;',
         'let o=out.bytes,w=out.position,v=s.v,lim=o.length-s.fixed,q=0,n=0,k=0,x=0,y=0;',
         ...this.lines,
         'out.position=w;return p;}',

@@ -25,6 +25,9 @@ export function tupleKind(wire: ColumnWire): 'text' | 'binary' | 'any' {
     case 'bytes':
     case 'numeric-pg':
     case 'uuid':
+    case 'float32le':
+    case 'float64le':
+    case 'int-le':
       return 'binary';
   }
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# All servers that the tests share: Kafka, a schema registry, PostgreSQL 18 and 15, and the clients that the recorded cases need (kcat, psql).
+# All servers that the tests share: Kafka, a schema registry, PostgreSQL 18 and 15, MySQL, MariaDB, and the clients that the recorded cases need
+# (kcat, psql, mariadb).
 #
 #   servers.sh start    install what is missing, start what is not running
 #   servers.sh stop     stop those that `start` started
@@ -15,6 +16,7 @@ clients() {
   local missing=()
   command -v kcat >/dev/null || missing+=(kcat)
   command -v psql >/dev/null || missing+=(postgresql-client)
+  command -v mariadb >/dev/null || missing+=(mariadb-client-core)
   command -v setpriv >/dev/null || missing+=(util-linux)
   [ ${#missing[@]} -eq 0 ] && return
   say "installing ${missing[*]}"
@@ -40,6 +42,8 @@ start() {
   up "schema registry" "REGISTRY_PORT=8081" schema-registry.sh
   up "PostgreSQL 18" "PORT=15432 PG_VERSION=18" postgres.sh
   up "PostgreSQL 15" "PORT=15433 PG_VERSION=15" postgres.sh
+  up "MySQL" "PORT=13306" mysql.sh
+  up "MariaDB" "PORT=13307" mariadb.sh
 }
 
 stop() {
@@ -55,5 +59,5 @@ stop() {
 
 case ${1:-} in
   start | stop) "$1" ;;
-  *) sed -n '2,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+  *) sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac

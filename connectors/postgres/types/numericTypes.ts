@@ -2,7 +2,7 @@
 import { Decimal, type SchemaOptions, Struct } from '../../../schemas/data/index.ts';
 import { decimalSchema } from '../../../schemas/data/logical.ts';
 import { type BinaryReader, type ColumnType, columnType, type TypeSettings } from './columnType.ts';
-import { plain, variableScaleDecimal } from './semantic.ts';
+import { plain, variableScaleDecimal } from '../../shared/semanticSchemas.ts';
 
 type NumericText = string;
 const NAN = 0xc000;

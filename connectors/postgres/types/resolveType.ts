@@ -17,7 +17,7 @@ import {
   textType,
   uuidType,
 } from './scalarTypes.ts';
-import { named } from './semantic.ts';
+import { named } from '../../shared/semanticSchemas.ts';
 import { hstoreType, pointType, tsvectorType } from './structuredTypes.ts';
 import { dateType, intervalType, timestampType, timestampTzType, timeType, timeTzType } from './temporalTypes.ts';
 

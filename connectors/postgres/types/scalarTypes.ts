@@ -2,7 +2,7 @@
 import type { SchemaOptions } from '../../../schemas/data/index.ts';
 import type { ColumnWire } from '../../../schemas/transcode/layout.ts';
 import { type ColumnType, columnType, type TypeSettings, utf8 } from './columnType.ts';
-import { named, plain } from './semantic.ts';
+import { named, plain } from '../../shared/semanticSchemas.ts';
 
 export const boolType = columnType({
   schema: plain('BOOLEAN'),

@@ -58,6 +58,8 @@ interface Kind {
   readonly text: boolean;
   readonly slice: (r: Random) => Buffer;
   readonly value: (r: Random) => unknown;
+  /** Bytes of every slice, where they are all alike. */
+  readonly size?: number;
 }
 
 const fixed = (size: number, write: (b: Buffer, r: Random) => void) => (r: Random) => {
@@ -112,7 +114,51 @@ const decimalOf = (r: Random, scale: number): Decimal => {
   return new Decimal(r.chance(20) ? r.long() * 10n ** 20n : r.long(1 + r.below(60)), used).withScale(scale);
 };
 
+/** All signed and unsigned integers of MySQL in the smallest type that holds them, and 8 bytes without sign as Java's long. */
+const integers: readonly Kind[] = ([1, 2, 3, 4, 8] as const).flatMap(bytes =>
+  [false, true].map((isUnsigned): Kind => {
+    const bits = bytes * 8 + (isUnsigned ? 1 : 0);
+    const schema = primitive(bits <= 16 ? 'INT16' : bits <= 32 ? 'INT32' : 'INT64');
+    return {
+      schema,
+      wire: { wire: 'int-le', bytes, isUnsigned },
+      text: false,
+      size: bytes,
+      slice: fixed(bytes, (b, r) => {
+        if (bytes === 8) b.writeBigInt64LE(r.long());
+        else b.writeUIntLE(Number(BigInt.asUintN(bytes * 8, r.long(bytes * 8))), 0, bytes);
+      }),
+      value: r => (schema.type === 'INT64' ? r.long() : Number(r.long(16))),
+    };
+  }),
+);
+
 const kinds: readonly Kind[] = [
+  ...integers,
+  {
+    schema: primitive('FLOAT32'),
+    wire: { wire: 'float32le' },
+    text: false,
+    size: 4,
+    slice: fixed(4, (b, r) => b.writeFloatLE(r.pick([0, -0, 1.5, 1e38, r.below(1e6) / 7]))),
+    value: r => Math.fround(r.below(1000) / 3),
+  },
+  {
+    schema: primitive('FLOAT64'),
+    wire: { wire: 'float32le' },
+    text: false,
+    size: 4,
+    slice: fixed(4, (b, r) => b.writeFloatLE(r.below(1e6) / 7)),
+    value: r => r.below(1000) / 3,
+  },
+  {
+    schema: primitive('FLOAT64'),
+    wire: { wire: 'float64le' },
+    text: false,
+    size: 8,
+    slice: fixed(8, (b, r) => b.writeDoubleLE(r.pick([0, -0, 5e-324, r.below(1e9) / 7]))),
+    value: r => r.below(1000) / 3,
+  },
   {
     schema: primitive('INT16'),
     wire: { wire: 'int16be' },
@@ -497,12 +543,12 @@ class CaseBuilder {
 
   #row(): { schema: Schema; layout: Layout } {
     const r = this.#r;
-    const format: RowFormat = r.pick(['pg-tuple', 'pg-copy']);
+    const format: RowFormat = r.pick(['pg-tuple', 'pg-copy', 'mysql-binlog', 'mysql-text']);
     const width = r.chance(5) ? 120 : 1 + r.below(9);
     const chosen = Array.from({ length: width }, () => (r.chance(5) ? null : r.pick(kinds)));
     const fields: [string, Schema][] = [];
     const columns: ColumnLayout[] = [];
-    const makers: (() => Buffer)[] = [];
+    const makers: (() => Slice)[] = [];
     const order = chosen.map((_, at) => at);
     if (r.chance(40)) order.sort(() => r.below(3) - 1);
     const fieldAt = new Map<number, number>();
@@ -516,6 +562,7 @@ class CaseBuilder {
       const schema = withOptions(kind === null ? listKind.schema : kind.schema, options);
       const nullValue = kind !== null && r.chance(30) ? kind.value(r) : undefined;
       const unchanged = kind !== null && r.chance(30) ? kind.value(r) : undefined;
+      const extent = kind?.size !== undefined && r.chance(80) ? kind.size : r.pick([-2, -3, -4]);
       const canBeNull =
         schema.optional || (schema.defaultValue ?? null) !== null || nullValue !== undefined || field === -1;
       columns.push({
@@ -523,18 +570,19 @@ class CaseBuilder {
         column: field === -1 ? { wire: 'skip' } : kind === null ? listKind.wire : kind.wire,
         nullValue,
         unchanged,
+        ...(format === 'mysql-binlog' && { extent }),
       });
       if (field !== -1) schemas[field] = schema;
       makers.push(() => {
-        const tuple = format === 'pg-tuple';
-        if (canBeNull && r.chance(20)) return tuple ? Buffer.from('n') : Buffer.from([255, 255, 255, 255]);
-        if (tuple && (unchanged !== undefined || field === -1) && r.chance(20)) return Buffer.from('u');
+        if (canBeNull && r.chance(20)) return { bytes: null, mark: 'n', extent };
+        if (format === 'pg-tuple' && (unchanged !== undefined || field === -1) && r.chance(20))
+          return { bytes: null, mark: 'u', extent };
         const notFinite = canBeNull && r.chance(10) ? notFiniteForm(kind?.wire) : null;
-        const slice = kind === null ? r.bytes() : (notFinite ?? kind.slice(r));
-        const head = Buffer.alloc(4);
-        head.writeInt32BE(slice.length);
-        const mark = tuple ? Buffer.from(kind?.text ? 't' : 'b') : Buffer.alloc(0);
-        return Buffer.concat([mark, head, slice]);
+        return {
+          bytes: kind === null ? r.bytes() : (notFinite ?? kind.slice(r)),
+          mark: kind?.text ? 't' : 'b',
+          extent,
+        };
       });
     });
     schemas.forEach(schema => {
@@ -550,9 +598,12 @@ class CaseBuilder {
         positions[i] = -1;
         continue;
       }
-      const head = Buffer.alloc(2);
-      head.writeInt16BE(columns.length);
-      positions[i] = this.#append(Buffer.concat([head, ...makers.map(make => make())]));
+      positions[i] = this.#append(
+        rowBytes(
+          format,
+          makers.map(make => make()),
+        ),
+      );
     }
     return { schema, layout: { kind: 'row', slot, format, columns } };
   }
@@ -571,4 +622,57 @@ class CaseBuilder {
   #name(): string {
     return `n${this.#names++}`;
   }
+}
+
+/** A column of a row; `bytes` null = null or, by its mark, unchanged. */
+interface Slice {
+  readonly bytes: Buffer | null;
+  readonly mark: string;
+  readonly extent: number;
+}
+
+function rowBytes(format: RowFormat, slices: readonly Slice[]): Buffer {
+  const parts: Buffer[] = [];
+  const number = (size: number, write: (b: Buffer) => void): void => {
+    const b = Buffer.alloc(size);
+    write(b);
+    parts.push(b);
+  };
+  switch (format) {
+    case 'pg-tuple':
+    case 'pg-copy':
+      number(2, b => b.writeInt16BE(slices.length));
+      for (const { bytes, mark } of slices) {
+        if (format === 'pg-tuple') parts.push(Buffer.from(mark));
+        if (bytes !== null || format === 'pg-copy') number(4, b => b.writeInt32BE(bytes?.length ?? -1));
+        if (bytes !== null) parts.push(bytes);
+      }
+      break;
+    case 'mysql-binlog':
+      number((slices.length + 7) >> 3, b => {
+        for (const [at, { bytes }] of slices.entries()) if (bytes === null) b[at >> 3] |= 1 << (at & 7);
+      });
+      for (const { bytes, extent } of slices) {
+        if (bytes === null) continue;
+        if (extent < 0) number(-extent, b => b.writeUIntLE(bytes.length, 0, -extent));
+        parts.push(bytes);
+      }
+      break;
+    case 'mysql-text':
+      for (const { bytes } of slices) {
+        if (bytes === null) parts.push(Buffer.from([251]));
+        else if (bytes.length < 251) parts.push(Buffer.from([bytes.length]), bytes);
+        else if (bytes.length < 9000) parts.push(Buffer.from([252, bytes.length & 255, bytes.length >> 8]), bytes);
+        else if (bytes.length < 20_000) {
+          number(4, b => b.writeUInt32LE(253 + bytes.length * 256));
+          parts.push(bytes);
+        } else {
+          parts.push(Buffer.from([254]));
+          number(8, b => b.writeUInt32LE(bytes.length));
+          parts.push(bytes);
+        }
+      }
+      break;
+  }
+  return Buffer.concat(parts);
 }

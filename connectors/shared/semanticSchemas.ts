@@ -1,7 +1,7 @@
-/** Schemas of Debezium's semantic types that PostgreSQL columns use. */
+/** Schemas of Debezium's semantic types of columns. */
 
-import * as data from '../../../schemas/data/index.ts';
-import { primitive, type Schema, type SchemaOptions, struct } from '../../../schemas/data/index.ts';
+import * as data from '../../schemas/data/index.ts';
+import { primitive, type Schema, type SchemaOptions, struct } from '../../schemas/data/index.ts';
 
 type PrimitiveType = Parameters<typeof primitive>[0];
 
@@ -36,4 +36,13 @@ export const point = (options: SchemaOptions): data.StructSchema =>
       ['srid', data.OPTIONAL_INT32],
     ],
     { ...options, name: 'io.debezium.data.geometry.Point', version: 1, doc: 'Geometry (POINT)' },
+  );
+
+export const geometry = (options: SchemaOptions): data.StructSchema =>
+  struct(
+    [
+      ['wkb', data.BYTES],
+      ['srid', data.OPTIONAL_INT32],
+    ],
+    { ...options, name: 'io.debezium.data.geometry.Geometry', version: 1, doc: 'Geometry' },
   );

@@ -1,0 +1,176 @@
+/**
+ * All that can be known to be wrong before anything is read, in one report: each problem with its code and what to change. Used by validation and by the
+ * start of a task.
+ */
+import type { Connection, RowDataPacket } from 'mysql2/promise';
+import { ConnectError, type ErrorCode } from '../../../runtime/api/index.ts';
+import type { SourceSettings } from '../config.ts';
+import { MysqlGtidSet } from '../protocol/gtid.ts';
+import { fullName, listTables, type TableName } from './catalog.ts';
+import { errnoOf } from './connection.ts';
+import type { StoredOffset } from './position.ts';
+import { readVariables, readVersion, replicaIds } from './server.ts';
+
+const OLDEST = { mysql: 80000, mariadb: 100600 } as const;
+
+export interface Problem {
+  readonly code: ErrorCode;
+  /** Config key that it is shown at. */
+  readonly key: string;
+  readonly message: string;
+}
+
+export interface PreflightReport {
+  readonly problems: readonly Problem[];
+  /** Oddities that do not stop the connector. */
+  readonly warnings: readonly string[];
+  /** Captured tables in order of name. */
+  readonly tables: readonly TableName[];
+  /** Whether the log behind the stored position is still there; true where there is none. */
+  readonly hasLog: boolean;
+}
+
+/** `stored` null = offsets are not known here (validation). */
+export async function preflight(
+  connection: Connection,
+  settings: SourceSettings,
+  stored: StoredOffset | null,
+): Promise<PreflightReport> {
+  const problems: Problem[] = [];
+  const warnings: string[] = [];
+  const add = (code: ErrorCode, key: string, message: string): void => {
+    problems.push({ code, key, message });
+  };
+  await checkVersion(connection, settings, add);
+  if (settings.snapshot.mode !== 'initial_only') await checkSettings(connection, settings, add, warnings);
+  await checkRights(connection, settings, add);
+  const all = await listTables(connection);
+  const tables = all.filter(table => settings.tables(fullName(table), table.database));
+  if (tables.length === 0) {
+    warnings.push('the filters match no table yet: events come once one is created that they match');
+  }
+  const hasLog = stored?.state !== 'streaming' || (await hasLogOf(connection, settings, stored));
+  return { problems, warnings, tables, hasLog };
+}
+
+type Add = (code: ErrorCode, key: string, message: string) => void;
+
+async function checkVersion(connection: Connection, settings: SourceSettings, add: Add): Promise<void> {
+  const version = await readVersion(connection);
+  const isMariaDb = settings.connector === 'mariadb';
+  if (version.isMariaDb !== isMariaDb) {
+    add(
+      'MYSQL_VERSION_UNSUPPORTED',
+      'connector.class',
+      `The server is ${version.isMariaDb ? 'MariaDB' : 'MySQL'} (${version.text}); use the ${version.isMariaDb ? 'MariaDbConnector' : 'MySqlConnector'}.`,
+    );
+  } else if (version.number < OLDEST[settings.connector]) {
+    add(
+      'MYSQL_VERSION_UNSUPPORTED',
+      'database.hostname',
+      `The server is ${version.text}; ${isMariaDb ? 'MariaDB 10.6' : 'MySQL 8.0'} or newer is needed.`,
+    );
+  }
+}
+
+const NEEDED: Readonly<Record<string, readonly string[]>> = {
+  log_bin: ['ON', '1'],
+  binlog_format: ['ROW'],
+  binlog_row_image: ['FULL'],
+  binlog_row_metadata: ['FULL'],
+  binlog_row_value_options: [''],
+};
+
+async function checkSettings(
+  connection: Connection,
+  settings: SourceSettings,
+  add: Add,
+  warnings: string[],
+): Promise<void> {
+  const variables = await readVariables(connection, [
+    ...Object.keys(NEEDED),
+    'gtid_mode',
+    'server_id',
+    'binlog_rows_query_log_events',
+    'binlog_annotate_row_events',
+  ]);
+  for (const [name, values] of Object.entries(NEEDED)) {
+    const value = variables.get(name);
+    if (value === undefined || values.includes(value.toUpperCase())) continue;
+    add(
+      'MYSQL_SETTING_INVALID',
+      'database.hostname',
+      `${name} is ${value === '' ? "''" : value}; set ${name}=${values[0] === '' ? "''" : values[0]} on the server.`,
+    );
+  }
+  if (settings.connector === 'mysql' && variables.get('gtid_mode')?.toUpperCase() !== 'ON') {
+    warnings.push(
+      'gtid_mode is not ON: the source cannot follow a failover to another server, and locks writing for the moment in which its snapshot begins',
+    );
+  }
+  if (settings.serverId !== null && String(settings.serverId) === variables.get('server_id')) {
+    add('MYSQL_SERVER_ID_TAKEN', 'database.server.id', `${settings.serverId} is the id of the server itself.`);
+  }
+  if (
+    settings.includeQuery &&
+    variables.get('binlog_rows_query_log_events') !== 'ON' &&
+    variables.get('binlog_annotate_row_events') !== 'ON'
+  ) {
+    warnings.push('include.query is set, and the server does not log statements by default');
+  }
+}
+
+async function checkRights(connection: Connection, settings: SourceSettings, add: Add): Promise<void> {
+  const [rows] = await connection.query<RowDataPacket[]>('SHOW GRANTS');
+  const global = rows.map(row => String(Object.values(row)[0])).filter(grant => / ON \*\.\* TO /i.test(grant));
+  const has = (right: RegExp): boolean => global.some(grant => /\bALL PRIVILEGES\b/i.test(grant) || right.test(grant));
+  const need = (right: RegExp, name: string): void => {
+    if (has(right)) return;
+    // Rights by roles are not in the list.
+    if (rows.some(row => /^GRANT `[^`]*`@`[^`]*` TO /i.test(String(Object.values(row)[0])))) return;
+    add(
+      'MYSQL_RIGHTS_MISSING',
+      'database.user',
+      `User "${settings.user}" lacks ${name}; run GRANT ${name} ON *.* TO '${settings.user}'@'…'.`,
+    );
+  };
+  if (settings.snapshot.mode !== 'initial_only') {
+    need(/\bREPLICATION (SLAVE|REPLICA)\b/i, 'REPLICATION SLAVE');
+    need(/\bREPLICATION CLIENT\b|\bBINLOG MONITOR\b|\bSUPER\b/i, 'REPLICATION CLIENT');
+  }
+  if (settings.snapshot.isLocking) need(/\bRELOAD\b|\bFLUSH_TABLES\b/i, 'RELOAD');
+  if (settings.serverId !== null && settings.snapshot.mode !== 'initial_only') {
+    try {
+      if ((await replicaIds(connection)).has(settings.serverId)) {
+        // It may be this task before its restart, which the server has not missed yet: only the stream can tell.
+        return;
+      }
+    } catch (error) {
+      if (errnoOf(error) !== 1227) throw error;
+    }
+  }
+}
+
+/** Whether the log from the stored position on has not been removed. */
+async function hasLogOf(
+  connection: Connection,
+  settings: SourceSettings,
+  { position }: Extract<StoredOffset, { state: 'streaming' }>,
+): Promise<boolean> {
+  if (settings.connector === 'mysql' && position.gtids !== null) {
+    const [rows] = await connection.query<RowDataPacket[]>(
+      'SELECT GTID_SUBSET(@@global.gtid_purged, ?) AS has, GTID_SUBSET(?, @@global.gtid_executed) AS known',
+      [MysqlGtidSet.parse(position.gtids).toString(), position.gtids],
+    );
+    return Number(rows[0]!.has) === 1 && Number(rows[0]!.known) === 1;
+  }
+  if (settings.connector === 'mariadb' && position.gtids !== null) return true;
+  const [rows] = await connection.query<RowDataPacket[]>('SHOW BINARY LOGS');
+  return rows.some(row => row.Log_name === position.file && Number(row.File_size) >= position.position);
+}
+
+/** One error that has all the problems; its code is that of the first. */
+export function preflightError(problems: readonly Problem[]): ConnectError {
+  const lines = problems.map(({ code, message }) => (problems.length === 1 ? message : `[${code}] ${message}`));
+  return new ConnectError(problems[0]!.code, lines.join('\n'));
+}

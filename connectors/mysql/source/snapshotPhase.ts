@@ -1,0 +1,157 @@
+/** The initial snapshot: all rows of all captured tables as of one moment, as `r` events, and where the stream joins. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Connection } from 'mysql2/promise';
+import { ConnectError, type Logger, type SourceBatch } from '../../../runtime/api/index.ts';
+import { type BatchCommon, TableSourceBatch } from '../../shared/tableSourceBatch.ts';
+import type { SourceSettings } from '../config.ts';
+import { fullName, type TableName } from './catalog.ts';
+import { connect, errnoOf, isConnectionLoss } from './connection.ts';
+import { CHOICE, MARKER, processingTime } from './envelope.ts';
+import { formatPosition, type LogPosition, snapshotOffset } from './position.ts';
+import { type SelectedRows, selectRows } from './selectRows.ts';
+import { beginSnapshot } from './snapshotPoint.ts';
+import type { TableVersion } from './tableVersion.ts';
+import type { TableVersions } from './tableVersions.ts';
+
+export interface SnapshotOptions {
+  readonly settings: SourceSettings;
+  readonly common: BatchCommon;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+  readonly versions: TableVersions;
+  readonly tables: readonly TableName[];
+}
+
+export class SnapshotPhase {
+  private readonly options: SnapshotOptions;
+  private reader: Connection | null = null;
+  private batches: AsyncGenerator<SourceBatch> | null = null;
+  private point: LogPosition | null = null;
+  private failure: { readonly error: unknown } | null = null;
+
+  constructor(options: SnapshotOptions) {
+    this.options = options;
+  }
+
+  /** Null after the last batch. After an error it gives that error again: rows are missing, only a new snapshot has them. */
+  async next(): Promise<SourceBatch | null> {
+    if (this.failure !== null) throw this.failure.error;
+    try {
+      this.batches ??= await this.begin();
+      const { value, done } = await this.batches.next();
+      if (!done) return value;
+    } catch (error) {
+      this.failure = { error };
+      throw error;
+    }
+    this.options.logger.info({ position: formatPosition(this.point!) }, 'the snapshot is complete');
+    return null;
+  }
+
+  private async begin(): Promise<AsyncGenerator<SourceBatch>> {
+    const { settings, logger, signal, tables } = this.options;
+    if (settings.snapshot.delayMs > 0) await delay(settings.snapshot.delayMs, undefined, { signal });
+    logger.info({ tables: tables.length }, 'the snapshot begins');
+    this.reader = await connect(settings, { isRaw: true });
+    this.point = await beginSnapshot(this.reader, settings, logger);
+    return this.read(this.reader, this.point);
+  }
+
+  /** Batches of all tables in order. The last one has the offset that says the snapshot is complete. */
+  private async *read(reader: Connection, point: LogPosition): AsyncGenerator<SourceBatch> {
+    const { settings, signal, tables, versions } = this.options;
+    let held: TableSourceBatch | null = null;
+    let isFirst = true;
+    for (const table of tables.filter(other => settings.snapshot.tables(fullName(other)))) {
+      const version = await versions.fromCatalog(reader, table);
+      if (version === null) continue;
+      let isStart = true;
+      try {
+        for await (const rows of selectRows(reader, select(version, settings), settings.snapshot.fetchSize, signal)) {
+          if (held !== null) yield held;
+          const marker = !isStart ? MARKER.true : isFirst ? MARKER.first : MARKER.firstInCollection;
+          held = this.batch(version, rows, marker, point);
+          isStart = false;
+          isFirst = false;
+        }
+      } catch (error) {
+        throw this.failed(error, version);
+      }
+      // The last row of a table says so, unless it is the first of all.
+      if (!isStart && held !== null) mark(held, MARKER.lastInCollection);
+    }
+    if (held === null) return;
+    held.wire.rows.choices[CHOICE.snapshot]![held.count - 1] = MARKER.last;
+    held.sourceOffset = snapshotOffset(point, true);
+    yield held;
+  }
+
+  private failed(error: unknown, version: TableVersion): unknown {
+    if (this.options.signal.aborted || isConnectionLoss(error) || errnoOf(error) === 0) return error;
+    return new ConnectError(
+      'MYSQL_SNAPSHOT_FAILED',
+      `The rows of ${version.fullName} could not be read: ${(error as Error).message}.`,
+      {
+        cause: error,
+        // A table that was changed or dropped in between; the next snapshot sees it as it is now.
+        retriable: [1054, 1146, 1205, 1213, 1412].includes(errnoOf(error)),
+        place: { table: version.fullName },
+      },
+    );
+  }
+
+  private batch(version: TableVersion, rows: SelectedRows, marker: number, point: LogPosition): TableSourceBatch {
+    const markers = new Uint8Array(rows.count);
+    markers[0] = marker;
+    const ms = BigInt(point.seconds) * 1000n;
+    const batch = new TableSourceBatch({
+      ...this.options.common,
+      topic: version.topic,
+      keySchema: version.keySchema,
+      valueSchema: version.envelope,
+      byteLength: rows.byteLength + rows.count * 32,
+      sourceTimestampMs: Number(ms),
+      wire: {
+        rows: {
+          bytes: rows.bytes,
+          count: rows.count,
+          positions: [rows.positions, rows.positions, rows.positions],
+          longs: [],
+          choices: [markers],
+          constants: [...processingTime(), point.file, ms, ms * 1000n, ms * 1_000_000n, BigInt(point.position)],
+        },
+        keyLayout: version.keyLayout,
+        valueLayout: version.snapshotLayout,
+      },
+    });
+    batch.sourceOffset = snapshotOffset(point, false);
+    return batch;
+  }
+
+  /** Where the stream goes on, once the snapshot is complete. */
+  get position(): LogPosition {
+    return this.point!;
+  }
+
+  async close(): Promise<void> {
+    await this.batches?.return(undefined).catch(() => {});
+    this.reader?.destroy();
+  }
+}
+
+function mark(batch: TableSourceBatch, marker: number): void {
+  const markers = batch.wire.rows.choices[CHOICE.snapshot]!;
+  const last = batch.count - 1;
+  if (markers[last] !== MARKER.first) markers[last] = marker;
+}
+
+const quote = (name: string): string => `\`${name.replaceAll('`', '``')}\``;
+
+function select(version: TableVersion, settings: SourceSettings): string {
+  const override = settings.snapshot.selects.get(version.fullName);
+  const from =
+    override === undefined
+      ? `${quote(version.database)}.${quote(version.table)}`
+      : `(${override.replace(/;\s*$/, '')}) AS t`;
+  return `SELECT ${version.select.join(', ')} FROM ${from}`;
+}

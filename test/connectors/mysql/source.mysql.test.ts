@@ -1,0 +1,262 @@
+/** The source task against a real server: resume at every poll, lost connections, large rows and transactions, and what it refuses. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ConnectError, type SourceOffset } from '../../../runtime/api/index.ts';
+import { MARIADB_URL, MysqlHarness, plain } from './mysqlHarness.ts';
+
+interface Event {
+  readonly op: string;
+  readonly before: Record<string, unknown> | null;
+  readonly after: Record<string, unknown> | null;
+  readonly source: Record<string, unknown>;
+  readonly transaction: Record<string, unknown> | null;
+}
+
+const events = (harness: MysqlHarness): Event[] =>
+  harness.records.flatMap(record => {
+    const value = plain(record.value) as Event | null;
+    return value === null || value.op === undefined ? [] : [value];
+  });
+
+async function dumpIds(harness: MysqlHarness): Promise<string[]> {
+  const [rows] = await harness.sql.query(
+    "SELECT id AS id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'",
+  );
+  return (rows as { id: string | number }[]).map(({ id }) => String(id));
+}
+
+const failsWith =
+  (code: string) =>
+  (error: unknown): boolean => {
+    assert.ok(error instanceof ConnectError, String((error as Error).stack));
+    assert.equal(error.code, code, error.describe());
+    return true;
+  };
+
+for (const url of [undefined, MARIADB_URL]) {
+  const server = url === undefined ? 'MySQL' : 'MariaDB';
+
+  test(`${server}: stopped after every poll, it goes on inside of transactions without loss or repeat`, async t => {
+    const harness = await MysqlHarness.open(t, { ...(url && { url }) });
+    await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20)); CREATE TABLE o (id INT PRIMARY KEY)');
+    await harness.sql.query("INSERT INTO t VALUES (0, 'old')");
+    const options = { 'max.batch.size': '3' };
+    await harness.start(options);
+    await harness.pollUntilStreaming();
+    const expected = ['r 0'];
+    for (let transaction = 0; transaction < 6; transaction++) {
+      await harness.sql.query('BEGIN');
+      for (let i = 1; i <= 5; i++) {
+        const id = transaction * 10 + i;
+        await harness.sql.query(`INSERT INTO t VALUES (${id}, 'v'), (${id + 1000}, 'w')`);
+        await harness.sql.query(`UPDATE t SET v = 'x' WHERE id = ${id}`);
+        expected.push(`c ${id}`, `c ${id + 1000}`, `u ${id}`);
+      }
+      await harness.sql.query('COMMIT');
+    }
+    const done = (): string[] => events(harness).map(({ op, after }) => `${op} ${after?.id}`);
+    while (done().length < expected.length) {
+      await harness.pollWhile(() => harness.records.length === 0 || harness.offset === harness.stored);
+      harness.commit();
+      await harness.stop();
+      await harness.start(options);
+    }
+    for (let i = 0; i < 3; i++) await harness.poll();
+    assert.deepEqual(done(), expected);
+  });
+
+  test(`${server}: a lost connection is made again, and nothing is lost or repeated`, async t => {
+    const harness = await MysqlHarness.open(t, { ...(url && { url }) });
+    await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY)');
+    const serverId = 900_000_000 + Math.floor(Math.random() * 1e6);
+    // Those of others on the same server are left alone.
+    const others = await dumpIds(harness);
+    await harness.start({ 'snapshot.mode': 'no_data', 'database.server.id': String(serverId) });
+    await harness.pollUntilStreaming();
+    for (let round = 0; round < 3; round++) {
+      await harness.sql.query(`INSERT INTO t VALUES (${round})`);
+      await harness.pollUntil(round + 1);
+      const ours = (await dumpIds(harness)).filter(id => !others.includes(id));
+      // One may have ended by itself meanwhile.
+      for (const id of ours) await harness.sql.query(`KILL ${id}`).catch(() => {});
+    }
+    await harness.sql.query('INSERT INTO t VALUES (99)');
+    await harness.pollUntil(4);
+    assert.deepEqual(
+      events(harness).map(({ after }) => after?.id),
+      [0, 1, 2, 99],
+    );
+    assert.ok(harness.warnings.some(warning => warning.includes('connecting again')));
+  });
+
+  test(`${server}: rows of more than one packet come whole, in snapshot and stream`, async t => {
+    const harness = await MysqlHarness.open(t, { ...(url && { url }) });
+    await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY, v LONGBLOB)');
+    const [rows] = await harness.sql.query('SELECT @@global.max_allowed_packet AS packet');
+    const packet = Number((rows as { packet: string }[])[0]!.packet);
+    await harness.sql.query('SET GLOBAL max_allowed_packet = 1073741824');
+    harness.cleanup.push(`SET GLOBAL max_allowed_packet = ${packet}`);
+    await harness.newSession();
+    const size = 18 * 1024 * 1024;
+    await harness.sql.query(`INSERT INTO t VALUES (1, REPEAT('a', ${size})), (2, 'small')`);
+    await harness.start();
+    await harness.pollUntilStreaming();
+    await harness.sql.query(`INSERT INTO t VALUES (3, REPEAT('b', ${size})), (4, 'small')`);
+    await harness.pollUntil(4);
+    const values = events(harness).map(({ op, after }) => [
+      op,
+      after?.id,
+      (after!.v as Buffer).length,
+      (after!.v as Buffer).at(-1),
+    ]);
+    assert.deepEqual(values, [
+      ['r', 1, size, 97],
+      ['r', 2, 5, 108],
+      ['c', 3, size, 98],
+      ['c', 4, 5, 108],
+    ]);
+  });
+}
+
+test('a compressed transaction larger than a batch is read in pieces, and resumed inside', async t => {
+  const harness = await MysqlHarness.open(t);
+  await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(60))');
+  const options = { 'snapshot.mode': 'no_data', 'max.batch.size': '500' };
+  await harness.start(options);
+  await harness.pollUntilStreaming();
+  await harness.poll();
+  await harness.sql.query('SET SESSION binlog_transaction_compression = ON, cte_max_recursion_depth = 100000');
+  const numbers = 'WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 20000)';
+  await harness.sql.query(`INSERT INTO t ${numbers} SELECT i, CONCAT('row ', i, REPEAT('-', 40)) FROM n`);
+  await harness.pollUntil(5000);
+  harness.commit();
+  assert.ok(Number(harness.stored!.event) > 1);
+  await harness.stop();
+  await harness.start(options);
+  await harness.pollUntil(20_000);
+  assert.deepEqual(
+    events(harness).map(({ after }) => after?.id),
+    Array.from({ length: 20_000 }, (_, i) => i + 1),
+  );
+});
+
+test('an offset of Debezium without GTIDs is a file and a position', async t => {
+  const harness = await MysqlHarness.open(t);
+  await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY)');
+  const [status] = await harness.sql.query('SHOW BINARY LOG STATUS');
+  const { File: file, Position: position } = (status as { File: string; Position: string }[])[0]!;
+  await harness.sql.query('INSERT INTO t VALUES (1), (2)');
+  await harness.sql.query('INSERT INTO t VALUES (3)');
+  // BEGIN, the table and none of the rows are done, of the event of rows one.
+  harness.stored = { file, pos: Number(position), event: 2, row: 1, server_id: 1, ts_sec: 1 };
+  await harness.start();
+  await harness.pollUntil(2);
+  assert.deepEqual(
+    events(harness).map(({ after, source }) => [after?.id, source.row]),
+    [
+      [2, 1],
+      [3, 0],
+    ],
+  );
+});
+
+test('history that the server does not have is an error of its own, or a reason for a new snapshot', async t => {
+  const harness = await MysqlHarness.open(t);
+  await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY)');
+  await harness.sql.query('INSERT INTO t VALUES (1)');
+  const gtids = '11111111-2222-3333-4444-555555555555:1-9';
+  const place = { file: 'gone.000001', pos: 4 };
+  for (const offset of [{ ...place, gtids }, place] as SourceOffset[]) {
+    harness.stored = offset;
+    await assert.rejects(harness.start(), failsWith('MYSQL_LOG_PURGED'));
+    await harness.stop();
+  }
+  await harness.start({ 'snapshot.mode': 'when_needed' });
+  await harness.pollUntil(1);
+  assert.equal(events(harness)[0]!.op, 'r');
+});
+
+test('what cannot be read stops the task, with its position', async t => {
+  const cases = [
+    { setting: 'binlog_row_image = MINIMAL', change: 'UPDATE t SET v = 2', code: 'MYSQL_ROW_IMAGE' },
+    { setting: "binlog_format = 'STATEMENT'", change: 'UPDATE t SET v = 3', code: 'MYSQL_EVENT_UNSUPPORTED' },
+    {
+      setting: "binlog_row_value_options = 'PARTIAL_JSON'",
+      change: "UPDATE t SET j = JSON_SET(j, '$.a', 2)",
+      code: 'MYSQL_EVENT_UNSUPPORTED',
+    },
+  ];
+  for (const { setting, change, code } of cases) {
+    const harness = await MysqlHarness.open(t);
+    await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY, v INT, j JSON); CREATE TABLE o (id INT PRIMARY KEY)');
+    await harness.sql.query(`INSERT INTO t VALUES (1, 1, '{"a": 1, "text": "long enough to be worth a difference"}')`);
+    await harness.start({ 'snapshot.mode': 'no_data' });
+    await harness.pollUntilStreaming();
+    await harness.sql.query('INSERT INTO o VALUES (1)');
+    await harness.sql.query(`SET SESSION ${setting}`);
+    await harness.sql.query(change);
+    await assert.rejects(
+      harness.pollWhile(() => true),
+      (error: unknown) => failsWith(code)(error) && /binlog\.\d+:\d+/.test((error as ConnectError).describe()),
+    );
+    // What came before it was handed out.
+    assert.deepEqual(
+      events(harness).map(({ source }) => source.table),
+      ['o'],
+    );
+    await harness.stop();
+  }
+});
+
+test('pre-flight names what has to be changed', async t => {
+  const harness = await MysqlHarness.open(t);
+  const user = `u${Math.random().toString(36).slice(2, 10)}`;
+  await harness.sql.query(`CREATE USER ${user}@'%' IDENTIFIED BY 'secret'`);
+  harness.cleanup.push(`DROP USER ${user}@'%'`);
+  const login = { 'database.user': user, 'database.password': 'secret' };
+  await assert.rejects(harness.start(login), failsWith('MYSQL_RIGHTS_MISSING'));
+  await assert.rejects(harness.start({ ...login, 'database.password': 'x' }), failsWith('MYSQL_LOGIN_REFUSED'));
+  await harness.sql.query(`GRANT REPLICATION SLAVE, REPLICATION CLIENT, SELECT ON *.* TO ${user}@'%'`);
+  // caching_sha2_password without TLS needs the server's key, with TLS nothing.
+  await harness.start({ ...login, 'database.ssl.mode': 'required' });
+  await harness.pollUntilStreaming();
+  await harness.stop();
+  await assert.rejects(harness.start({ 'database.port': '1' }), failsWith('MYSQL_UNREACHABLE'));
+});
+
+test('a snapshot under a load of changes joins the log without a gap', { timeout: 60_000 }, async t => {
+  for (const mode of ['none', 'minimal']) {
+    const harness = await MysqlHarness.open(t);
+    await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY, v INT)');
+    const values = Array.from({ length: 2000 }, (_, i) => `(${i}, 0)`).join(', ');
+    await harness.sql.query(`INSERT INTO t VALUES ${values}`);
+    let isDone = false;
+    const load = (async () => {
+      for (let i = 0; i < 600; i++) {
+        await harness.sql.query(`UPDATE t SET v = v + 1 WHERE id = ${(i * 37) % 2000}`);
+        if (i % 7 === 0) await harness.sql.query(`DELETE FROM t WHERE id = ${(i * 11) % 2000}`);
+      }
+      isDone = true;
+    })();
+    await harness.start({
+      'snapshot.locking.mode': mode,
+      'database.ssl.mode': 'disabled',
+      'snapshot.fetch.size': '100',
+    });
+    await harness.pollWhile(() => !isDone);
+    await load;
+    await harness.sql.query('INSERT INTO t VALUES (99999, 1)');
+    await harness.pollWhile(() => events(harness).at(-1)?.after?.id !== 99999);
+    const rows = new Map<unknown, unknown>();
+    for (const { before, after } of events(harness)) {
+      if (after === null) rows.delete(before!.id);
+      else rows.set(after.id, after.v);
+    }
+    const [source] = await harness.sql.query('SELECT id, v FROM t');
+    assert.deepEqual(
+      [...rows].sort(([a], [b]) => Number(a) - Number(b)),
+      (source as { id: number; v: number }[]).map(({ id, v }) => [id, v]).sort(([a], [b]) => a! - b!),
+    );
+    await harness.stop();
+  }
+});
