@@ -1,0 +1,27 @@
+/** Configuration of the MySQL sink: the keys of all SQL sinks, and where its target is. */
+import { type Config, type ConfigError, ConnectError, configDef } from '../../../runtime/api/index.ts';
+import { checkSqlSinkConfig, type SqlSinkValues, sqlSinkKeys } from '../../shared/sqlSinkConfig.ts';
+import { type ConnectionKeys, connectionOptions } from './connection.ts';
+
+export const sinkConfigDef = configDef(sqlSinkKeys);
+
+/** Everything that can be said without a connection. */
+export function checkSinkConfig(config: Config): readonly ConfigError[] {
+  const { values, errors } = sinkConfigDef.parse(config);
+  const found = [...errors, ...checkSqlSinkConfig(config)];
+  if (values['connection.url'] === undefined) return found;
+  try {
+    connectionOptions({ url: values['connection.url'], user: null, password: null });
+  } catch (error) {
+    // A certificate file that cannot be read says so itself.
+    const message = error instanceof ConnectError ? error.message : `connection.url: ${(error as Error).message}`;
+    found.push({ key: 'connection.url', message });
+  }
+  return found;
+}
+
+export const connectionKeys = (values: SqlSinkValues): ConnectionKeys => ({
+  url: values['connection.url'],
+  user: values['connection.user'],
+  password: values['connection.password']?.reveal() ?? null,
+});
