@@ -23,6 +23,7 @@ import type { SqlTypes } from './sqlTypes.ts';
 import type { TableName } from './tableName.ts';
 
 const MAX_PLANS = 1000;
+const MAX_ADD_TRIES = 5;
 
 export class TablePlanner<S extends SqlTypes> {
   readonly #dialect: SqlDialect<S>;
@@ -110,8 +111,16 @@ export class TablePlanner<S extends SqlTypes> {
           `${table.name} has no column for ${missing.map(w => `"${w.name}"`).join(', ')}; add it, leave it out with field.exclude.list, or set auto.evolve=true`,
           { place: { topic, table: table.name, column: missing[0]!.name } },
         );
-      table = await this.#change(name, this.#dialect.addColumnsSql(table, missing));
-      ({ matched, missing } = matchColumns<S>(wanted, table));
+      // Another task that adds one of them at the same time makes the statement fail as a whole.
+      for (let left = MAX_ADD_TRIES; missing.length > 0; left--) {
+        const sql = this.#dialect.addColumnsSql(table, missing);
+        if (left === 0)
+          throw new ConnectError('SINK_DDL_FAILED', `${table.name} still lacks columns after ${sql}`, {
+            place: { topic, table: table.name, column: missing[0]!.name },
+          });
+        table = await this.#change(name, sql);
+        ({ matched, missing } = matchColumns<S>(wanted, table));
+      }
     }
     const widen = this.#settings.autoEvolve ? this.#dialect.widenColumnsSql(table, matched) : null;
     if (widen !== null) {
