@@ -158,7 +158,7 @@ export class Applier implements FlushTarget {
   async reject(log: RowLog, row: number, error: unknown): Promise<void> {
     const batch = log.origins[log.originIds[row]!] as SinkBatch;
     const index = log.originIndexes[row]!;
-    const { table, columns } = this.#shapes.get(log.shapes[row]!);
+    const { table } = this.#shapes.get(log.shapes[row]!);
     const refused = new ConnectError(
       'SINK_RECORD_REJECTED',
       `the target refused the record: ${reasonOf(error)}; correct the record or the table, or send such records to a dead letter queue with errors.tolerance=all`,
@@ -169,10 +169,7 @@ export class Applier implements FlushTarget {
           partition: batch.partition,
           offset: batch.offset(index),
           table: table.name,
-          column: refusedColumn(
-            error,
-            columns.map(c => c.column),
-          ),
+          column: refusedColumn(error, table.columns),
         },
       },
     );

@@ -106,8 +106,9 @@ function withoutValues({ errno, message }: ServerError): string {
 /** The column whose value was refused, where the message names it. */
 export function refusedColumn(error: unknown, columns: readonly { readonly name: string }[]): string | undefined {
   if (!isServerError(error) || error.errno === DUPLICATE_ENTRY) return undefined;
-  const named = /(?:column|Field|Column) (?:`[^`]*`\.`[^`]*`\.)?[`']([^`']+)[`']/.exec(error.message)?.[1];
-  return columns.find(c => c.name === named)?.name;
+  // column 'c', column `d`.`t`.`c`, column 't.c', CONSTRAINT `t.c` failed
+  const named = /(?:column|Field|CONSTRAINT) ((?:[`'][^`']+[`']\.?)+)/i.exec(error.message)?.[1]?.replace(/[`']/g, '');
+  return columns.find(c => named === c.name || named?.endsWith(`.${c.name}`))?.name;
 }
 
 /** An error that stops the task, with what to change. */

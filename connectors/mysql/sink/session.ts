@@ -29,7 +29,8 @@ export class Session {
   #open: OpenSession | null = null;
   #connecting: Promise<OpenSession> | null = null;
   #isClosed = false;
-  #isBusy = false;
+  /** Rejects the work that is under way; null = there is none. */
+  #abandonWork: ((error: Error) => void) | null = null;
   #isMariaDb = false;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -81,19 +82,24 @@ export class Session {
     const open = this.#open ?? (await this.#connecting?.catch(() => null));
     this.#open = null;
     if (!open) return;
-    if (this.#isBusy) await this.#kill(open.connection);
+    const abandon = this.#abandonWork;
+    if (abandon) await this.#kill(open.connection);
     open.connection.destroy();
+    // The client tells nobody who waits for an answer that it was destroyed.
+    abandon?.(new ConnectError('SINK_UNAVAILABLE', 'the task was stopped'));
   }
 
   /** Runs work on the connection, when earlier work has ended. It does not outlive the session. */
   use<T>(work: (open: OpenSession) => Promise<T>): Promise<T> {
     const result = this.#last.then(async () => {
       const open = await this.#opened();
-      this.#isBusy = true;
       try {
-        return await work(open);
+        return await new Promise<T>((resolve, reject) => {
+          this.#abandonWork = reject;
+          work(open).then(resolve, reject);
+        });
       } finally {
-        this.#isBusy = false;
+        this.#abandonWork = null;
       }
     });
     this.#last = result.catch(() => {
