@@ -26,6 +26,8 @@ export interface RowShape {
   readonly columns: readonly ShapeColumn[];
   /** Whether no column of the table is left out. */
   readonly isComplete: boolean;
+  /** What `OrderOf` says of it. */
+  readonly order: number | null;
 }
 
 export class ShapeList {
@@ -58,6 +60,7 @@ export class ShapeList {
       keyCount,
       columns,
       isComplete: table.columns.every(c => c.isGenerated || given.has(c.name)),
+      order: spreadsByKey(table, columns.slice(0, keyCount)) ? null : table.foreignGroup,
     };
     this.#shapes.push(shape);
     this.#byId.set(id, shape);
@@ -95,6 +98,13 @@ export class ShapeList {
     );
   }
 }
+
+/** Whether rows with different key bytes never meet in the table: its one unique index is the key, and no rows of other tables depend on them. */
+const spreadsByKey = (table: TargetTable, key: readonly ShapeColumn[]): boolean =>
+  !table.hasFurtherRules &&
+  table.uniqueKeys.length === 1 &&
+  table.uniqueKeys[0]!.length === key.length &&
+  key.every(c => table.uniqueKeys[0]!.includes(c.column.name) && c.column.comparesByBytes && c.codec.cast === null);
 
 function copyWithin(log: RowLog, start: number, length: number): void {
   const { out } = log;

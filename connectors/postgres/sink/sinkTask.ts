@@ -10,13 +10,15 @@ import {
 import { UnavailableValue } from '../../shared/changeEnvelope.ts';
 import { Change, type ChangeRun, type RunNeeds, readRuns } from '../../shared/changeRun.ts';
 import { FlushLane } from '../../shared/flushLane.ts';
+import { FlushLanes } from '../../shared/flushLanes.ts';
 import { retryTransient } from '../../shared/retryTransient.ts';
 import { type SqlSinkSettings, sqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
 import { sourceFieldsOf, type TableName, tableNameOf } from '../../shared/tableName.ts';
 import { Applier } from './applier.ts';
-import { checkSinkConfig, connectionKeys, sinkConfigDef } from './config.ts';
+import { checkSinkConfig, connectionKeys, laneCount, sinkConfigDef } from './config.ts';
 import { connectionOptions } from './connection.ts';
-import { asSinkError, classifyPgFailure } from './pgFailure.ts';
+import { CopyTrust } from './copyTrust.ts';
+import { asSinkError, classifyPgFailure, isContention } from './pgFailure.ts';
 import { Planner } from './planner.ts';
 import { RowEncoder } from './rowEncoder.ts';
 import { ShapeList } from './rowShape.ts';
@@ -26,10 +28,10 @@ export class PostgresSinkTask implements SinkTask {
   #context!: SinkTaskContext;
   #settings!: SqlSinkSettings;
   #needs!: RunNeeds;
-  #session: Session | null = null;
+  #sessions: readonly Session[] = [];
   #planner!: Planner;
   #encoder!: RowEncoder;
-  #lane: FlushLane | null = null;
+  #lanes: FlushLanes | null = null;
 
   async start(config: Config, context: SinkTaskContext): Promise<void> {
     const [problem] = checkSinkConfig(config);
@@ -44,10 +46,12 @@ export class PostgresSinkTask implements SinkTask {
       sourceFields: sourceFieldsOf(settings.tableName.format),
     };
     const { logger, metrics, signal } = context;
-    const session = new Session(connectionOptions(connectionKeys(values)), logger);
-    this.#session = session;
+    const options = connectionOptions(connectionKeys(values));
+    const sessions = Array.from({ length: laneCount(values) }, () => new Session(options, logger));
+    this.#sessions = sessions;
     const retry = retryTransient({
       classify: classifyPgFailure,
+      isContention,
       maxRetries: settings.maxRetries,
       retryBackoffMs: settings.retryBackoffMs,
       signal,
@@ -55,19 +59,28 @@ export class PostgresSinkTask implements SinkTask {
       metrics,
     });
     const shapes = new ShapeList();
-    const applier = new Applier(session, shapes, settings.insertMode, context);
-    const lane = new FlushLane({ target: applier, bounds: settings, metrics, retry });
-    this.#lane = lane;
+    const copyTrust = new CopyTrust();
+    const bounds = { ...settings, maxBytes: Math.ceil(settings.maxBytes / sessions.length) };
+    const lanes = new FlushLanes(
+      sessions.map(session => {
+        const target = new Applier({ session, shapes, mode: settings.insertMode, copyTrust, context });
+        return new FlushLane({ target, bounds, metrics, retry });
+      }),
+      shape => shapes.get(shape).order,
+    );
+    this.#lanes = lanes;
+    const [session] = sessions as [Session];
     this.#encoder = new RowEncoder(settings, new UnavailableValue(settings.unavailablePlaceholder));
-    this.#planner = new Planner({ session, settings, shapes, retry, drain: () => lane.drain(), logger });
+    this.#planner = new Planner({ session, settings, shapes, retry, drain: () => lanes.drain(), logger });
     await this.#failing(() => retry(() => session.use(async () => {})));
   }
 
   put(batches: readonly SinkBatch[]): Promise<void> {
     return this.#failing(async () => {
+      await this.#lanes!.adapt();
       for (const batch of batches) for (const run of readRuns(batch, this.#needs)) await this.#putRun(run);
       this.#countIgnored();
-      this.#lane!.nudge();
+      this.#lanes!.nudge();
     });
   }
 
@@ -96,16 +109,11 @@ export class PostgresSinkTask implements SinkTask {
   async #encodeRange(run: ChangeRun, from: number, to: number, name: TableName): Promise<void> {
     const plan = await this.#planner.plan(run, name);
     if (plan === null) return;
+    const lanes = this.#lanes!;
     for (let at = from; at < to; ) {
-      const { log, room } = await this.#lane!.open();
-      const { next, error } = this.#encoder.encode(
-        run,
-        plan,
-        at,
-        Math.min(to, at + room),
-        log,
-        this.#settings.maxBytes,
-      );
+      const { log, room, maxBytes } = await lanes.open();
+      const { next, error } = this.#encoder.encode(run, plan, at, Math.min(to, at + room), log, maxBytes);
+      await lanes.take(log);
       at = next;
       if (error) {
         this.#context.metrics.count('rejected_records');
@@ -144,20 +152,20 @@ export class PostgresSinkTask implements SinkTask {
   }
 
   async preCommit(current: ReadonlyMap<TopicPartition, number>): Promise<ReadonlyMap<TopicPartition, number>> {
-    await this.#failing(() => this.#lane!.drain());
+    await this.#failing(() => this.#lanes!.drain());
     return current;
   }
 
   async close(): Promise<void> {
     if (this.#context.signal.aborted) return;
-    await this.#failing(() => this.#lane!.drain());
+    await this.#failing(() => this.#lanes!.drain());
   }
 
   async stop(): Promise<void> {
-    const session = this.#session;
-    this.#session = null;
-    await session?.close();
-    await this.#lane?.abandon();
+    const sessions = this.#sessions;
+    this.#sessions = [];
+    await Promise.all(sessions.map(session => session.close()));
+    await this.#lanes?.abandon();
   }
 
   async #failing<T>(work: () => Promise<T>): Promise<T> {
