@@ -3,7 +3,7 @@
  * record they came from. Rows are tuples of their shape; this module also puts two rows of one key together.
  */
 import { type RowLog, RowOp } from './rowLog.ts';
-import { columnsOf, type SqlTypes } from './sqlTypes.ts';
+import { columnsOf, type SqlTable, type SqlTypes } from './sqlTypes.ts';
 import { fieldBytes, writeInt16 } from './tupleFields.ts';
 
 export interface ShapeColumn<S extends SqlTypes = SqlTypes> {
@@ -24,6 +24,8 @@ export interface RowShape<S extends SqlTypes = SqlTypes> {
   readonly columns: readonly ShapeColumn<S>[];
   /** Whether no column of the table is left out. */
   readonly isComplete: boolean;
+  /** What `OrderOf` says of it. */
+  readonly order: number | null;
 }
 
 export class ShapeList<S extends SqlTypes> {
@@ -56,6 +58,7 @@ export class ShapeList<S extends SqlTypes> {
       keyCount,
       columns,
       isComplete: columnsOf<S>(table).every(c => c.isGenerated || given.has(c.name)),
+      order: spreadsByKey(table, columns.slice(0, keyCount)) ? null : table.foreignGroup,
     };
     this.#shapes.push(shape);
     this.#byId.set(id, shape);
@@ -95,6 +98,13 @@ export class ShapeList<S extends SqlTypes> {
 }
 
 const formOf = (c: ShapeColumn): string => `${c.column.position}:${c.codec.form}`;
+
+/** Whether rows with different key bytes never meet in the table: its one unique index is the key, and no rows of other tables depend on them. */
+const spreadsByKey = (table: SqlTable, key: readonly ShapeColumn[]): boolean =>
+  !table.hasFurtherRules &&
+  table.uniqueKeys.length === 1 &&
+  table.uniqueKeys[0]!.length === key.length &&
+  key.every(c => table.uniqueKeys[0]!.includes(c.column.name) && c.column.comparesByBytes && c.codec.isNative);
 
 function copyWithin(log: RowLog, start: number, length: number): void {
   const { out } = log;

@@ -1,6 +1,7 @@
 /** What differs between the databases that a SQL sink writes to, as the shared parts of a sink ask for it. */
 import type { ConnectError } from '../../runtime/api/index.ts';
 import type { FlushTarget } from './flushLane.ts';
+import type { FailureClass } from './retryTransient.ts';
 import type { Matched, WantedColumn } from './rowPlan.ts';
 import type { FindCodec, SqlTypes } from './sqlTypes.ts';
 import type { TableName } from './tableName.ts';
@@ -29,10 +30,14 @@ export interface SqlDialect<S extends SqlTypes> {
 /** A target that is being written to. */
 export interface SqlTarget<S extends SqlTypes> {
   readonly dialect: SqlDialect<S>;
-  readonly writer: FlushTarget;
+  /** One for each connection that may write at the same time. */
+  readonly writers: readonly FlushTarget[];
+  classify(error: unknown): FailureClass;
+  /** Deadlocks and their like: whoever is in the way goes on at once. */
+  isContention(error: unknown): boolean;
   /** Connects, so that a wrong login is known at the start. */
   open(): Promise<void>;
-  /** Drops the connection; what it is doing does not come about any more. */
+  /** Drops the connections; what they are doing does not come about any more. */
   close(): Promise<void>;
   /** An error as the task fails with it. */
   asFailure(error: unknown): ConnectError;

@@ -12,6 +12,7 @@ import {
 import { UnavailableValue } from './changeEnvelope.ts';
 import { Change, type ChangeRun, type RunNeeds, readRuns } from './changeRun.ts';
 import { FlushLane } from './flushLane.ts';
+import { FlushLanes } from './flushLanes.ts';
 import { retryTransient } from './retryTransient.ts';
 import { RowEncoder } from './rowEncoder.ts';
 import { ShapeList } from './rowShape.ts';
@@ -44,7 +45,7 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
   #target: SqlTarget<S> | null = null;
   #planner!: TablePlanner<S>;
   #encoder!: RowEncoder;
-  #lane: FlushLane | null = null;
+  #lanes: FlushLanes | null = null;
 
   constructor(kind: SqlSinkKind<S>) {
     this.#kind = kind;
@@ -66,26 +67,32 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
     const target = this.#kind.target({ config, settings, shapes, context });
     this.#target = target;
     const retry = retryTransient({
-      classify: error => target.writer.classify(error),
+      classify: error => target.classify(error),
+      isContention: error => target.isContention(error),
       maxRetries: settings.maxRetries,
       retryBackoffMs: settings.retryBackoffMs,
       signal,
       logger,
       metrics,
     });
-    const lane = new FlushLane({ target: target.writer, bounds: settings, metrics, retry });
-    this.#lane = lane;
+    const bounds = { ...settings, maxBytes: Math.ceil(settings.maxBytes / target.writers.length) };
+    const lanes = new FlushLanes(
+      target.writers.map(writer => new FlushLane({ target: writer, bounds, metrics, retry })),
+      shape => shapes.get(shape).order,
+    );
+    this.#lanes = lanes;
     this.#encoder = new RowEncoder(settings, new UnavailableValue(settings.unavailablePlaceholder));
     const { dialect } = target;
-    this.#planner = new TablePlanner({ dialect, settings, shapes, retry, drain: () => lane.drain(), logger });
+    this.#planner = new TablePlanner({ dialect, settings, shapes, retry, drain: () => lanes.drain(), logger });
     await this.#failing(() => retry(() => target.open()));
   }
 
   put(batches: readonly SinkBatch[]): Promise<void> {
     return this.#failing(async () => {
+      await this.#lanes!.adapt();
       for (const batch of batches) for (const run of readRuns(batch, this.#needs)) await this.#putRun(run);
       this.#countIgnored();
-      this.#lane!.nudge();
+      this.#lanes!.nudge();
     });
   }
 
@@ -114,16 +121,11 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
   async #encodeRange(run: ChangeRun, from: number, to: number, name: TableName): Promise<void> {
     const plan = await this.#planner.plan(run, name);
     if (plan === null) return;
+    const lanes = this.#lanes!;
     for (let at = from; at < to; ) {
-      const { log, room } = await this.#lane!.open();
-      const { next, error } = this.#encoder.encode(
-        run,
-        plan,
-        at,
-        Math.min(to, at + room),
-        log,
-        this.#settings.maxBytes,
-      );
+      const { log, room, maxBytes } = await lanes.open();
+      const { next, error } = this.#encoder.encode(run, plan, at, Math.min(to, at + room), log, maxBytes);
+      await lanes.take(log);
       at = next;
       if (error) {
         this.#context.metrics.count('rejected_records');
@@ -162,20 +164,20 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
   }
 
   async preCommit(current: ReadonlyMap<TopicPartition, number>): Promise<ReadonlyMap<TopicPartition, number>> {
-    await this.#failing(() => this.#lane!.drain());
+    await this.#failing(() => this.#lanes!.drain());
     return current;
   }
 
   async close(): Promise<void> {
     if (this.#context.signal.aborted) return;
-    await this.#failing(() => this.#lane!.drain());
+    await this.#failing(() => this.#lanes!.drain());
   }
 
   async stop(): Promise<void> {
     const target = this.#target;
     this.#target = null;
     await target?.close();
-    await this.#lane?.abandon();
+    await this.#lanes?.abandon();
   }
 
   #asFailure(error: unknown): ConnectError {

@@ -11,6 +11,8 @@ export interface SqlColumn {
   readonly isNotNull: boolean;
   readonly hasDefault: boolean;
   readonly isGenerated: boolean;
+  /** Whether values that the target takes as equal are equal bytes in a row. */
+  readonly comparesByBytes: boolean;
 }
 
 export interface SqlRights {
@@ -30,6 +32,12 @@ export interface SqlTable<C extends SqlColumn = SqlColumn> {
   readonly columns: readonly C[];
   /** Column names of each unique index that can be a key; the primary key first. */
   readonly uniqueKeys: readonly (readonly string[])[];
+  /** Whether rows can collide, or depend on each other, in more than the columns of one unique key: other unique indexes, exclusions, foreign keys. */
+  readonly hasFurtherRules: boolean;
+  /** The same number for all tables that foreign keys join, if only through others. */
+  readonly foreignGroup: number;
+  /** How many foreign keys lead on from the table, one after the other: parents have less than their children. */
+  readonly foreignDepth: number;
   readonly rights: SqlRights;
 }
 
@@ -38,6 +46,8 @@ export interface SqlCodec {
   readonly write: FieldWriter;
   /** Codecs of one column with the same form write equal values as equal bytes. */
   readonly form: number;
+  /** Whether what it writes is of the column's type; else the target casts it. */
+  readonly isNative: boolean;
 }
 
 export interface SqlTypes {

@@ -11,9 +11,11 @@ export interface Options {
   readonly records: number;
   readonly columns: 3 | 26;
   readonly runs: number;
+  /** `connections` of the sink; null = its default. */
+  readonly connections: string | null;
 }
 
-export const USAGE = `usage: npm run bench -- <case> [--broker kafka|embedded] [--peer] [--records N] [--columns 3|26] [--runs N]
+export const USAGE = `usage: npm run bench -- <case> [--broker kafka|embedded] [--peer] [--records N] [--columns 3|26] [--runs N] [--connections N]
 cases: ${CASES.join(', ')}
 --records defaults to 1,000,000, with --peer to 300,000; --runs to 3`;
 
@@ -28,6 +30,7 @@ export function parseOptions(argv: readonly string[]): Options {
       records: { type: 'string' },
       columns: { type: 'string', default: '3' },
       runs: { type: 'string', default: '3' },
+      connections: { type: 'string' },
     },
   });
   const caseName = CASES.find(name => name === positionals[0]);
@@ -44,5 +47,13 @@ export function parseOptions(argv: readonly string[]): Options {
     !isCount(runs)
   )
     throw new Error(USAGE);
-  return { caseName, broker, peer, records, columns: columns === '3' ? 3 : 26, runs };
+  return {
+    caseName,
+    broker,
+    peer,
+    records,
+    columns: columns === '3' ? 3 : 26,
+    runs,
+    connections: values.connections ?? null,
+  };
 }

@@ -87,9 +87,10 @@ export class Applier implements FlushTarget {
 
   async #addStep(connection: Connection, script: Script, log: RowLog, step: FoldStep, tally: Tally): Promise<void> {
     for (const [shape] of this.#byShape(log, step.truncates)) script.add(truncateSql(shape), null, 0);
-    for (const [shape, rows] of this.#byShape(log, step.deletes))
+    // Children go before their parents, and come after them.
+    for (const [shape, rows] of this.#byShape(log, step.deletes).sort(([a], [b]) => depthOf(b) - depthOf(a)))
       script.addRows(deleteStatement(shape), shape.keyCount, log, rows);
-    for (const [shape, rows] of this.#byShape(log, step.writes)) {
+    for (const [shape, rows] of this.#byShape(log, step.writes).sort(([a], [b]) => depthOf(a) - depthOf(b))) {
       if (this.#mode === 'update') addUpdates(script, shape, log, rows);
       else if (this.#mode === 'insert') script.addRows(insertStatement(shape), shape.columns.length, log, rows);
       else if (shape.kind === 'patch') await this.#patch(connection, script, shape, log, rows, tally);
@@ -139,7 +140,7 @@ export class Applier implements FlushTarget {
     }
   }
 
-  #byShape(log: RowLog, rows: readonly number[]): Map<MysqlShape, number[]> {
+  #byShape(log: RowLog, rows: readonly number[]): [MysqlShape, number[]][] {
     const groups = new Map<MysqlShape, number[]>();
     let lastShape = -1;
     let group: number[] = [];
@@ -152,7 +153,7 @@ export class Applier implements FlushTarget {
       }
       group.push(row);
     }
-    return groups;
+    return [...groups];
   }
 
   async reject(log: RowLog, row: number, error: unknown): Promise<void> {
@@ -176,6 +177,8 @@ export class Applier implements FlushTarget {
     await this.#context.reportErrantRecord(batch.record(index), refused);
   }
 }
+
+const depthOf = (shape: MysqlShape): number => shape.table.foreignDepth;
 
 interface Result extends Counted {
   readonly touched: number;

@@ -50,6 +50,12 @@ const keysSql = `
   from information_schema.statistics where table_schema = ? and table_name = ? and non_unique = 0
   order by index_name = 'PRIMARY' desc, index_name, seq_in_index`;
 
+/** Of one database: to look through all of them takes long on servers that have many. */
+const foreignKeysSql = `
+  select concat(table_schema, '.', table_name) as child, concat(referenced_table_schema, '.', referenced_table_name) as parent
+  from information_schema.key_column_usage where table_schema = ? and referenced_table_name is not null and ordinal_position = 1
+  order by 1, 2`;
+
 interface ColumnRow extends RowDataPacket {
   name: string;
   position: number;
@@ -68,6 +74,7 @@ interface ColumnRow extends RowDataPacket {
   comment: string;
 }
 type TableRow = RowDataPacket & { db: string; name: string };
+type LinkRow = RowDataPacket & { child: string; parent: string };
 type KeyRow = RowDataPacket & { name: string; column_name: string | null; prefix: number | null };
 
 /** The table of that name (the exact one, else the only one that differs by case), or null. */
@@ -82,6 +89,8 @@ export async function readTable({ connection, server }: OpenSession, name: Table
   const keys = new Map<string, KeyRow[]>();
   for (const row of keyRows) keys.set(row.name, [...(keys.get(row.name) ?? []), row]);
   const wholeKeys = [...keys.values()].filter(rows => rows.every(r => r.prefix === null && r.column_name !== null));
+  const [links] = await connection.query<LinkRow[]>(foreignKeysSql, [table.db]);
+  const foreign = foreignPlace(`${table.db}.${table.name}`, links);
   const sql = `${quoteIdentifier(table.db)}.${quoteIdentifier(table.name)}`;
   return {
     id: sql,
@@ -90,10 +99,46 @@ export async function readTable({ connection, server }: OpenSession, name: Table
     columns: columns.map(row => targetColumn(row, server.isMariaDb)),
     uniqueKeys: wholeKeys.map(rows => rows.map(r => r.column_name!)),
     uniqueIndexes: keys.size,
+    hasFurtherRules: keys.size > 1 || foreign.isJoined,
+    foreignGroup: foreign.group,
+    foreignDepth: foreign.depth,
     rights: RIGHTS,
     isMariaDb: server.isMariaDb,
   };
 }
+
+/** What foreign keys make of a table: whether any lead from or to it, the smallest name among the tables they join as a number, its depth. */
+function foreignPlace(name: string, links: readonly LinkRow[]): { isJoined: boolean; group: number; depth: number } {
+  const joined = new Set([name]);
+  for (const table of joined)
+    for (const { child, parent } of links) {
+      if (child === table) joined.add(parent);
+      if (parent === table) joined.add(child);
+    }
+  const depths = new Map([[name, 0]]);
+  for (const [table, depth] of depths)
+    for (const { child, parent } of links)
+      if (child === table && parent !== table && depth < MAX_FOREIGN_DEPTH && (depths.get(parent) ?? -1) <= depth) {
+        // Behind all others again, so that what it leads to is looked at once more.
+        depths.delete(parent);
+        depths.set(parent, depth + 1);
+      }
+  const isJoined = links.some(({ child, parent }) => child === name || parent === name);
+  return { isJoined, group: numberOf([...joined].sort()[0]!), depth: Math.max(...depths.values()) };
+}
+
+const MAX_FOREIGN_DEPTH = 16;
+
+/** FNV-1a. */
+function numberOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return hash >>> 0;
+}
+
+/** Types whose equal values have one literal; texts only where their collation tells all texts apart. */
+const BYTES_TYPES = /^(tinyint|smallint|mediumint|int|bigint|decimal|bit|year|date|datetime|timestamp|time|varbinary)$/;
+const BYTES_COLLATION = /^(utf8mb4_0900_bin|[a-z0-9]+_nopad_bin)$/;
 
 function targetColumn(row: ColumnRow, isMariaDb: boolean): TargetColumn {
   // MariaDB shows defaults as SQL, MySQL as bare text.
@@ -107,6 +152,10 @@ function targetColumn(row: ColumnRow, isMariaDb: boolean): TargetColumn {
     isNotNull,
     hasDefault: hasDefault || /auto_increment|DEFAULT_GENERATED/i.test(row.extra),
     isGenerated: row.generation !== '',
+    comparesByBytes:
+      row.collation === null
+        ? BYTES_TYPES.test(row.data_type)
+        : /^(char|varchar)$/.test(row.data_type) && BYTES_COLLATION.test(row.collation),
     dataType: row.data_type,
     isUnsigned: /\bunsigned\b/i.test(row.column_type),
     length: length === null ? null : Number(length),

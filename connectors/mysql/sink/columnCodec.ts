@@ -51,7 +51,7 @@ const INTEGER_BITS: Readonly<Record<string, bigint>> = {
 /** null = a value of that kind can never go into that column. */
 export function columnCodec(column: TargetColumn, schema: Schema | null): SqlCodec | null {
   const write = columnWriter(column, sourceKind(schema), schema);
-  return write === null ? null : { write, form: 0 };
+  return write === null ? null : { write, form: 0, isNative: true };
 }
 
 function columnWriter(column: TargetColumn, kind: SourceKind, schema: Schema | null): FieldWriter | null {

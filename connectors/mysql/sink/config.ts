@@ -1,14 +1,15 @@
-/** Configuration of the MySQL sink: the keys of all SQL sinks, and where its target is. */
+/** Configuration of the MySQL sink: the keys of all SQL sinks, where its target is, and over how many connections it is written to. */
 import { type Config, type ConfigError, ConnectError, configDef } from '../../../runtime/api/index.ts';
 import { checkSqlSinkConfig, type SqlSinkValues, sqlSinkKeys } from '../../shared/sqlSinkConfig.ts';
+import { laneKeys } from '../../shared/sqlSinkLanes.ts';
 import { type ConnectionKeys, connectionOptions } from './connection.ts';
 
-export const sinkConfigDef = configDef(sqlSinkKeys);
+export const sinkConfigDef = configDef({ ...sqlSinkKeys, ...laneKeys });
 
 /** Everything that can be said without a connection. */
 export function checkSinkConfig(config: Config): readonly ConfigError[] {
   const { values, errors } = sinkConfigDef.parse(config);
-  const found = [...errors, ...checkSqlSinkConfig(config)];
+  const found = [...errors, ...checkSqlSinkConfig(config, Object.keys(laneKeys))];
   if (values['connection.url'] === undefined) return found;
   try {
     connectionOptions({ url: values['connection.url'], user: null, password: null });

@@ -51,6 +51,9 @@ export const isServerError = (error: unknown): error is ServerError =>
 export const isErrno = (error: unknown, ...numbers: readonly number[]): boolean =>
   isServerError(error) && numbers.includes(error.errno);
 
+/** Deadlocks, locks that were not to be had in time. */
+export const isContention = (error: unknown): boolean => isErrno(error, 1205, 1213, 3572);
+
 export const isPrivilegeError = (error: unknown): boolean => isServerError(error) && PRIVILEGE.has(error.errno);
 
 export function classifyMysqlFailure(error: unknown): FailureClass {

@@ -1,13 +1,21 @@
 /** MySQL and MariaDB as a target of the shared sink task: its session, its catalog, its DDL. */
 import type { SqlDialect, SqlTarget } from '../../shared/sqlDialect.ts';
 import { sqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
+import { laneCount } from '../../shared/sqlSinkLanes.ts';
 import type { SqlSinkKind } from '../../shared/sqlSinkTask.ts';
 import { Applier } from './applier.ts';
 import { readSchemaName, readTable } from './catalog.ts';
 import { columnCodec } from './columnCodec.ts';
 import { checkSinkConfig, connectionKeys, sinkConfigDef } from './config.ts';
 import { connectionOptions } from './connection.ts';
-import { asSinkError, isErrno, isPrivilegeError, reasonOf } from './mysqlFailure.ts';
+import {
+  asSinkError,
+  classifyMysqlFailure,
+  isContention,
+  isErrno,
+  isPrivilegeError,
+  reasonOf,
+} from './mysqlFailure.ts';
 import type { MysqlTypes } from './mysqlTypes.ts';
 import { Session } from './session.ts';
 import { addColumnsSql, createSchemaSql, createTableSql, tableSql, widenColumnsSql } from './tableDdl.ts';
@@ -22,18 +30,30 @@ export const mysqlSink: SqlSinkKind<MysqlTypes> = {
   settings: config => sqlSinkSettings(sinkConfigDef.parse(config).values, config),
   target: ({ config, settings, shapes, context }) => {
     const { values } = sinkConfigDef.parse(config);
-    const session = new Session(connectionOptions(connectionKeys(values)), context.logger);
-    return mysqlTarget(session, new Applier(session, shapes, settings.insertMode, context));
+    const options = connectionOptions(connectionKeys(values));
+    const sessions = Array.from({ length: laneCount(values) }, () => new Session(options, context.logger));
+    return mysqlTarget(
+      sessions,
+      sessions.map(session => new Applier(session, shapes, settings.insertMode, context)),
+    );
   },
 };
 
-const mysqlTarget = (session: Session, writer: Applier): SqlTarget<MysqlTypes> => ({
-  dialect: mysqlDialect(session),
-  writer,
-  open: () => session.use(async () => {}),
-  close: () => session.close(),
-  asFailure: asSinkError,
-});
+/** The catalog is read, and DDL runs, over the first connection. */
+function mysqlTarget(sessions: readonly Session[], writers: readonly Applier[]): SqlTarget<MysqlTypes> {
+  const session = sessions[0]!;
+  return {
+    dialect: mysqlDialect(session),
+    writers,
+    classify: classifyMysqlFailure,
+    isContention,
+    open: () => session.use(async () => {}),
+    close: async () => {
+      await Promise.all(sessions.map(each => each.close()));
+    },
+    asFailure: asSinkError,
+  };
+}
 
 const mysqlDialect = (session: Session): SqlDialect<MysqlTypes> => ({
   columnCodec,

@@ -11,6 +11,7 @@ import type { FailureClass } from '../../shared/retryTransient.ts';
 import { type RowLog, RowOp } from '../../shared/rowLog.ts';
 import type { ShapeList } from '../../shared/rowShape.ts';
 import type { InsertMode } from '../../shared/sqlSinkConfig.ts';
+import type { CopyTrust } from './copyTrust.ts';
 import { classifyPgFailure, isState, reasonOf, refusedColumn, UNIQUE_VIOLATION } from './pgFailure.ts';
 import type { PgShape, PgTypes } from './pgTypes.ts';
 import { runScript, type Statement } from './script.ts';
@@ -33,9 +34,6 @@ const FOLD_MODES: Readonly<Record<InsertMode, FoldRules['mode']>> = {
 };
 /** Below it an upsert takes no longer than COPY, and never has to be tried again. */
 const MIN_COPY_ROWS = 64;
-/** Flushes of a table without COPY after it met a key that was there; doubled each time, halved each time it goes well. */
-const MIN_COPY_PAUSE = 4;
-const MAX_COPY_PAUSE = 256;
 
 /** What a statement's row count is added to. */
 type Counter = 'written' | 'updated' | 'deleted' | 'patched' | null;
@@ -52,15 +50,21 @@ export class Applier implements FlushTarget {
   readonly #mode: InsertMode;
   readonly #metrics: TaskMetrics;
   readonly #context: SinkTaskContext;
-  /** By table: flushes to come that do not try COPY, and how many the next failure costs. */
-  readonly #copyPauses = new Map<number, { left: number; next: number }>();
+  readonly #copyTrust: CopyTrust;
 
-  constructor(session: Session, shapes: ShapeList<PgTypes>, mode: InsertMode, context: SinkTaskContext) {
-    this.#session = session;
-    this.#shapes = shapes;
-    this.#mode = mode;
-    this.#metrics = context.metrics;
-    this.#context = context;
+  constructor(options: {
+    session: Session;
+    shapes: ShapeList<PgTypes>;
+    mode: InsertMode;
+    copyTrust: CopyTrust;
+    context: SinkTaskContext;
+  }) {
+    this.#session = options.session;
+    this.#shapes = options.shapes;
+    this.#mode = options.mode;
+    this.#copyTrust = options.copyTrust;
+    this.#metrics = options.context.metrics;
+    this.#context = options.context;
   }
 
   classify(error: unknown): FailureClass {
@@ -94,10 +98,10 @@ export class Applier implements FlushTarget {
       counts = await runScript(client, script.statements);
     } catch (error) {
       if (script.hopeful.size === 0 || !isState(error, UNIQUE_VIOLATION)) throw error;
-      for (const table of script.hopeful) this.#pauseCopy(table);
+      for (const table of script.hopeful) if (this.#copyTrust.failed(table)) this.#metrics.count('copy_fallbacks');
       throw new CopyRefused();
     }
-    for (const table of script.hopeful) this.#trustCopy(table);
+    for (const table of script.hopeful) this.#copyTrust.succeeded(table);
     script.counters.forEach(({ counter, rows }, at) => {
       const touched = counts[at] ?? 0;
       if (counter === 'updated') this.#metrics.count('rows_without_match', rows - touched);
@@ -115,9 +119,10 @@ export class Applier implements FlushTarget {
     };
     for (const [shape] of this.#byShape(log, step.truncates))
       add({ sql: truncateSql(shape), params: [], copy: null }, null, 0);
-    for (const [shape, rows] of this.#byShape(log, step.deletes))
+    // Children go before their parents, and come after them.
+    for (const [shape, rows] of this.#byShape(log, step.deletes).sort(([a], [b]) => depthOf(b) - depthOf(a)))
       add(arrayStatement(deleteSql(shape), shape, log, rows), 'deleted', rows.length);
-    for (const [shape, rows] of this.#byShape(log, step.writes)) {
+    for (const [shape, rows] of this.#byShape(log, step.writes).sort(([a], [b]) => depthOf(a) - depthOf(b))) {
       if (this.#mode === 'update') {
         add(arrayStatement(updateSql(shape), shape, log, rows), 'updated', rows.length);
         continue;
@@ -148,27 +153,12 @@ export class Applier implements FlushTarget {
   /** The rows that are most likely new, if COPY is possible and they are many. */
   #worthCopying(shape: PgShape, log: RowLog, rows: readonly number[]): readonly number[] {
     if (rows.length < MIN_COPY_ROWS || !takesCopy(shape)) return [];
-    const pause = this.#copyPauses.get(shape.table.oid);
-    if (pause && pause.left > 0) {
-      pause.left--;
-      return [];
-    }
+    if (!this.#copyTrust.mayTry(shape.table.oid)) return [];
     const created = rows.filter(row => log.ops[row] === RowOp.create);
     return created.length >= MIN_COPY_ROWS ? created : [];
   }
 
-  #pauseCopy(table: number): void {
-    const next = this.#copyPauses.get(table)?.next ?? MIN_COPY_PAUSE;
-    this.#copyPauses.set(table, { left: next, next: Math.min(MAX_COPY_PAUSE, next * 2) });
-    this.#metrics.count('copy_fallbacks');
-  }
-
-  #trustCopy(table: number): void {
-    const pause = this.#copyPauses.get(table);
-    if (pause) pause.next = Math.max(MIN_COPY_PAUSE, pause.next / 2);
-  }
-
-  #byShape(log: RowLog, rows: readonly number[]): Map<PgShape, number[]> {
+  #byShape(log: RowLog, rows: readonly number[]): [PgShape, number[]][] {
     const groups = new Map<PgShape, number[]>();
     let lastShape = -1;
     let group: number[] = [];
@@ -181,7 +171,7 @@ export class Applier implements FlushTarget {
       }
       group.push(row);
     }
-    return groups;
+    return [...groups];
   }
 
   async reject(log: RowLog, row: number, error: unknown): Promise<void> {
@@ -211,6 +201,8 @@ export class Applier implements FlushTarget {
 
 /** Never leaves this module. */
 class CopyRefused extends Error {}
+
+const depthOf = (shape: PgShape): number => shape.table.foreignDepth;
 
 const takesCopy = (shape: PgShape): boolean =>
   shape.table.takesCopy && shape.columns.every(c => c.codec.cast === null) && shape.columns.length > 0;

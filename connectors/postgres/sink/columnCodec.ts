@@ -75,6 +75,7 @@ export function columnCodec(column: TargetColumn, schema: Schema | null): Column
 const codec = (write: FieldWriter, wireType: string, wireOid: number, cast: string | null): ColumnCodec => ({
   write,
   form: wireOid,
+  isNative: cast === null,
   wireType,
   wireOid,
   cast,

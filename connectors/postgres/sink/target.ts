@@ -1,13 +1,15 @@
 /** PostgreSQL as a target of the shared sink task: its session, its catalog, its DDL. */
 import type { SqlDialect, SqlTarget } from '../../shared/sqlDialect.ts';
 import { sqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
+import { laneCount } from '../../shared/sqlSinkLanes.ts';
 import type { SqlSinkKind } from '../../shared/sqlSinkTask.ts';
 import { Applier } from './applier.ts';
 import { readSchemaName, readTable } from './catalog.ts';
 import { columnCodec } from './columnCodec.ts';
 import { checkSinkConfig, connectionKeys, sinkConfigDef } from './config.ts';
 import { connectionOptions } from './connection.ts';
-import { asSinkError, isState, reasonOf } from './pgFailure.ts';
+import { CopyTrust } from './copyTrust.ts';
+import { asSinkError, classifyPgFailure, isContention, isState, reasonOf } from './pgFailure.ts';
 import type { PgTypes } from './pgTypes.ts';
 import { Session } from './session.ts';
 import { addColumnsSql, createSchemaSql, createTableSql, tableSql, widenColumnsSql } from './tableDdl.ts';
@@ -20,18 +22,32 @@ export const postgresSink: SqlSinkKind<PgTypes> = {
   settings: config => sqlSinkSettings(sinkConfigDef.parse(config).values, config),
   target: ({ config, settings, shapes, context }) => {
     const { values } = sinkConfigDef.parse(config);
-    const session = new Session(connectionOptions(connectionKeys(values)), context.logger);
-    return postgresTarget(session, new Applier(session, shapes, settings.insertMode, context));
+    const options = connectionOptions(connectionKeys(values));
+    const sessions = Array.from({ length: laneCount(values) }, () => new Session(options, context.logger));
+    const copyTrust = new CopyTrust();
+    const mode = settings.insertMode;
+    return postgresTarget(
+      sessions,
+      sessions.map(session => new Applier({ session, shapes, mode, copyTrust, context })),
+    );
   },
 };
 
-const postgresTarget = (session: Session, writer: Applier): SqlTarget<PgTypes> => ({
-  dialect: postgresDialect(session),
-  writer,
-  open: () => session.use(async () => {}),
-  close: () => session.close(),
-  asFailure: asSinkError,
-});
+/** The catalog is read, and DDL runs, over the first connection. */
+function postgresTarget(sessions: readonly Session[], writers: readonly Applier[]): SqlTarget<PgTypes> {
+  const session = sessions[0]!;
+  return {
+    dialect: postgresDialect(session),
+    writers,
+    classify: classifyPgFailure,
+    isContention,
+    open: () => session.use(async () => {}),
+    close: async () => {
+      await Promise.all(sessions.map(each => each.close()));
+    },
+    asFailure: asSinkError,
+  };
+}
 
 const postgresDialect = (session: Session): SqlDialect<PgTypes> => ({
   columnCodec,
