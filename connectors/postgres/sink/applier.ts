@@ -11,6 +11,7 @@ import type { FailureClass } from '../../shared/retryTransient.ts';
 import { type RowLog, RowOp } from '../../shared/rowLog.ts';
 import type { InsertMode } from '../../shared/sqlSinkConfig.ts';
 import type { CopyTrust } from './copyTrust.ts';
+import type { Advance, OffsetLedger } from './offsetLedger.ts';
 import { asSinkError, classifyPgFailure, isState, reasonOf, refusedColumn, UNIQUE_VIOLATION } from './pgFailure.ts';
 import type { RowShape, ShapeList } from './rowShape.ts';
 import { runScript, type Statement } from './script.ts';
@@ -50,18 +51,21 @@ export class Applier implements FlushTarget {
   readonly #metrics: TaskMetrics;
   readonly #context: SinkTaskContext;
   readonly #copyTrust: CopyTrust;
+  readonly #ledger: OffsetLedger | null;
 
   constructor(options: {
     session: Session;
     shapes: ShapeList;
     mode: InsertMode;
     copyTrust: CopyTrust;
+    ledger: OffsetLedger | null;
     context: SinkTaskContext;
   }) {
     this.#session = options.session;
     this.#shapes = options.shapes;
     this.#mode = options.mode;
     this.#copyTrust = options.copyTrust;
+    this.#ledger = options.ledger;
     this.#metrics = options.context.metrics;
     this.#context = options.context;
   }
@@ -76,26 +80,43 @@ export class Applier implements FlushTarget {
       isComplete: shape => this.#shapes.get(shape).isComplete,
       merge: (rows, earlier, later) => this.#shapes.merge(rows, earlier, later),
     });
+    const advances = this.#ledger?.advanceOf(log, from, to) ?? [];
     const script = await this.#session.use(client =>
-      this.#run(client, log, steps, true).catch(error => {
+      this.#run(client, log, steps, advances, true).catch(error => {
         if (!(error instanceof CopyRefused)) throw error;
-        return this.#run(client, log, steps, false);
+        return this.#run(client, log, steps, advances, false);
       }),
     );
+    this.#ledger?.committed(advances);
     this.#metrics.count('folded_records', foldedRows);
     this.#metrics.count('records_written', to - from);
     this.#metrics.count('bytes_written', log.ends[to - 1]! - log.starts[from]!);
     this.#metrics.count('statements', script.statements.length);
   }
 
-  async #run(client: Client, log: RowLog, steps: readonly FoldStep[], mayCopy: boolean): Promise<Script> {
+  async #run(
+    client: Client,
+    log: RowLog,
+    steps: readonly FoldStep[],
+    advances: readonly Advance[],
+    mayCopy: boolean,
+  ): Promise<Script> {
     const script: Script = { statements: [], counters: [], hopeful: new Set() };
+    if (this.#ledger && advances.length > 0) {
+      script.statements.push(this.#ledger.statement(advances));
+      script.counters.push({ counter: null, rows: 0 });
+    }
     for (const step of steps) this.#addStep(script, log, step, mayCopy);
     if (script.statements.length === 0) return script;
     let counts: readonly number[];
     try {
       counts = await runScript(client, script.statements);
     } catch (error) {
+      if (this.#ledger?.isRefusal(error)) {
+        // Its counts were lost with the connection that it was committed on.
+        await this.#ledger.checkCommitted(client, advances);
+        return script;
+      }
       if (script.hopeful.size === 0 || !isState(error, UNIQUE_VIOLATION)) throw error;
       for (const table of script.hopeful) if (this.#copyTrust.failed(table)) this.#metrics.count('copy_fallbacks');
       throw new CopyRefused();

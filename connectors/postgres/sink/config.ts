@@ -8,7 +8,9 @@ import {
   configDef,
 } from '../../../runtime/api/index.ts';
 import { checkSqlSinkConfig, type SqlSinkValues, sqlSinkKeys } from '../../shared/sqlSinkConfig.ts';
+import { splitName } from '../../shared/tableName.ts';
 import { type ConnectionKeys, connectionOptions } from './connection.ts';
+import { OffsetLedger } from './offsetLedger.ts';
 
 const postgresKeys = {
   connections: {
@@ -32,6 +34,25 @@ const postgresKeys = {
       'key: the changes of each key are committed in their order, and nothing is promised of different keys. source: each flush is one transaction, and they are committed in the order in which the task got the records; connections then has no effect.',
     group: 'Writes',
     orderInGroup: 8,
+  },
+  'delivery.guarantee': {
+    type: 'STRING',
+    default: 'at-least-once',
+    oneOf: ['at-least-once', 'exactly-once'],
+    ignoreCase: true,
+    importance: 'MEDIUM',
+    documentation:
+      'exactly-once: the offsets are kept in a table of the target and written in the transaction of the rows, so that no record is ever applied twice, whatever is killed. Each flush is one transaction; connections then has no effect.',
+    group: 'Writes',
+    orderInGroup: 9,
+  },
+  'exactly.once.offsets.table': {
+    type: 'STRING',
+    default: 'millrace_sink_offsets',
+    importance: 'LOW',
+    documentation: 'The table for those offsets, as table or schema.table. It is created where it is missing.',
+    group: 'Writes',
+    orderInGroup: 10,
   },
 } as const satisfies ConfigKeys;
 
@@ -61,5 +82,12 @@ export const connectionKeys = (values: SqlSinkValues): ConnectionKeys => ({
   password: values['connection.password']?.reveal() ?? null,
 });
 
-/** Connections that write at the same time. */
-export const laneCount = (values: SinkValues): number => (values['commit.order'] === 'source' ? 1 : values.connections);
+/** Connections that write at the same time. With exactly-once all rows up to an offset are in one transaction with it. */
+export const laneCount = (values: SinkValues): number =>
+  values['commit.order'] === 'source' || isExactlyOnce(values) ? 1 : values.connections;
+
+const isExactlyOnce = (values: SinkValues): boolean => values['delivery.guarantee'] === 'exactly-once';
+
+/** null = at least once. */
+export const exactlyOnceLedger = (values: SinkValues, connectorName: string): OffsetLedger | null =>
+  isExactlyOnce(values) ? new OffsetLedger(connectorName, splitName(values['exactly.once.offsets.table'])) : null;

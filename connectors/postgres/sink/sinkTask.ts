@@ -11,17 +11,19 @@ import { UnavailableValue } from '../../shared/changeEnvelope.ts';
 import { Change, type ChangeRun, type RunNeeds, readRuns } from '../../shared/changeRun.ts';
 import { FlushLane } from '../../shared/flushLane.ts';
 import { FlushLanes } from '../../shared/flushLanes.ts';
-import { retryTransient } from '../../shared/retryTransient.ts';
+import { type Retry, retryTransient } from '../../shared/retryTransient.ts';
 import { type SqlSinkSettings, sqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
 import { sourceFieldsOf, type TableName, tableNameOf } from '../../shared/tableName.ts';
 import { Applier } from './applier.ts';
-import { checkSinkConfig, connectionKeys, laneCount, sinkConfigDef } from './config.ts';
+import { checkSinkConfig, connectionKeys, exactlyOnceLedger, laneCount, sinkConfigDef } from './config.ts';
 import { connectionOptions } from './connection.ts';
 import { CopyTrust } from './copyTrust.ts';
+import type { OffsetLedger } from './offsetLedger.ts';
 import { asSinkError, classifyPgFailure, isContention } from './pgFailure.ts';
 import { Planner } from './planner.ts';
 import { RowEncoder } from './rowEncoder.ts';
 import { ShapeList } from './rowShape.ts';
+import { runScript } from './script.ts';
 import { Session } from './session.ts';
 
 export class PostgresSinkTask implements SinkTask {
@@ -32,6 +34,8 @@ export class PostgresSinkTask implements SinkTask {
   #planner!: Planner;
   #encoder!: RowEncoder;
   #lanes: FlushLanes | null = null;
+  #ledger: OffsetLedger | null = null;
+  #retry!: Retry;
 
   async start(config: Config, context: SinkTaskContext): Promise<void> {
     const [problem] = checkSinkConfig(config);
@@ -60,10 +64,13 @@ export class PostgresSinkTask implements SinkTask {
     });
     const shapes = new ShapeList();
     const copyTrust = new CopyTrust();
+    const ledger = exactlyOnceLedger(values, context.connectorName);
+    this.#ledger = ledger;
+    this.#retry = retry;
     const bounds = { ...settings, maxBytes: Math.ceil(settings.maxBytes / sessions.length) };
     const lanes = new FlushLanes(
       sessions.map(session => {
-        const target = new Applier({ session, shapes, mode: settings.insertMode, copyTrust, context });
+        const target = new Applier({ session, shapes, mode: settings.insertMode, copyTrust, ledger, context });
         return new FlushLane({ target, bounds, metrics, retry });
       }),
       shape => shapes.get(shape).order,
@@ -72,20 +79,34 @@ export class PostgresSinkTask implements SinkTask {
     const [session] = sessions as [Session];
     this.#encoder = new RowEncoder(settings, new UnavailableValue(settings.unavailablePlaceholder));
     this.#planner = new Planner({ session, settings, shapes, retry, drain: () => lanes.drain(), logger });
-    await this.#failing(() => retry(() => session.use(async () => {})));
+    await this.#failing(() => retry(() => session.use(async client => ledger?.create(client))));
+  }
+
+  /** Exactly once: what the target has is where to go on, whatever the consumer group says. */
+  async open(partitions: readonly TopicPartition[]): Promise<void> {
+    const ledger = this.#ledger;
+    if (ledger === null) return;
+    const stored = await this.#failing(() =>
+      this.#retry(() => this.#sessions[0]!.use(client => ledger.claim(client, partitions))),
+    );
+    for (const [partition, offset] of stored) this.#context.seek(partition, offset);
   }
 
   put(batches: readonly SinkBatch[]): Promise<void> {
     return this.#failing(async () => {
       await this.#lanes!.adapt();
-      for (const batch of batches) for (const run of readRuns(batch, this.#needs)) await this.#putRun(run);
+      for (const batch of batches) {
+        const first = this.#ledger?.take(batch) ?? 0;
+        if (first === batch.count) continue;
+        for (const run of readRuns(batch, this.#needs)) await this.#putRun(run, Math.max(0, first - run.from));
+      }
       this.#countIgnored();
       this.#lanes!.nudge();
     });
   }
 
-  async #putRun(run: ChangeRun): Promise<void> {
-    for (let from = 0; from < run.count; ) {
+  async #putRun(run: ChangeRun, first: number): Promise<void> {
+    for (let from = first; from < run.count; ) {
       const to = endOfSameSource(run, from);
       const name = this.#tableName(run, from);
       await this.#putRange(run, from, to, name);
@@ -152,13 +173,32 @@ export class PostgresSinkTask implements SinkTask {
   }
 
   async preCommit(current: ReadonlyMap<TopicPartition, number>): Promise<ReadonlyMap<TopicPartition, number>> {
-    await this.#failing(() => this.#lanes!.drain());
+    await this.#failing(async () => {
+      await this.#lanes!.drain();
+      await this.#storePositions(current);
+    });
     return current;
   }
 
-  async close(): Promise<void> {
-    if (this.#context.signal.aborted) return;
-    await this.#failing(() => this.#lanes!.drain());
+  /** Records that gave no rows are behind the task as well. */
+  async #storePositions(current: ReadonlyMap<TopicPartition, number>): Promise<void> {
+    const ledger = this.#ledger;
+    const advances = ledger?.advanceTo(current) ?? [];
+    if (ledger === null || advances.length === 0) return;
+    await this.#retry(() =>
+      this.#sessions[0]!.use(async client => {
+        await runScript(client, [ledger.statement(advances)]).catch(error => {
+          if (!ledger.isRefusal(error)) throw error;
+          return ledger.checkCommitted(client, advances);
+        });
+      }),
+    );
+    ledger.committed(advances);
+  }
+
+  async close(partitions: readonly TopicPartition[] = []): Promise<void> {
+    if (!this.#context.signal.aborted) await this.#failing(() => this.#lanes!.drain());
+    this.#ledger?.release(partitions);
   }
 
   async stop(): Promise<void> {
