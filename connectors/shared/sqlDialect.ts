@@ -1,6 +1,7 @@
 /** What differs between the databases that a SQL sink writes to, as the shared parts of a sink ask for it. */
-import type { ConnectError } from '../../runtime/api/index.ts';
+import type { ConnectError, TopicPartition } from '../../runtime/api/index.ts';
 import type { FlushTarget } from './flushLane.ts';
+import type { Advance, LedgerRow, OffsetLedger } from './offsetLedger.ts';
 import type { FailureClass } from './retryTransient.ts';
 import type { Matched, WantedColumn } from './rowPlan.ts';
 import type { FindCodec, SqlTypes } from './sqlTypes.ts';
@@ -35,6 +36,12 @@ export interface SqlTarget<S extends SqlTypes> {
   classify(error: unknown): FailureClass;
   /** Deadlocks and their like: whoever is in the way goes on at once. */
   isContention(error: unknown): boolean;
+  /** Of exactly-once delivery; null = at least once. */
+  readonly ledger: OffsetLedger | null;
+  /** Raises the fences of the partitions, and gives what is stored of them. */
+  claimOffsets(partitions: readonly TopicPartition[]): Promise<readonly LedgerRow[]>;
+  /** As a transaction of its own. */
+  moveOffsets(advances: readonly Advance[]): Promise<void>;
   /** Connects, so that a wrong login is known at the start. */
   open(): Promise<void>;
   /** Drops the connections; what they are doing does not come about any more. */

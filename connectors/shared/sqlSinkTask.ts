@@ -13,7 +13,8 @@ import { UnavailableValue } from './changeEnvelope.ts';
 import { Change, type ChangeRun, type RunNeeds, readRuns } from './changeRun.ts';
 import { FlushLane } from './flushLane.ts';
 import { FlushLanes } from './flushLanes.ts';
-import { retryTransient } from './retryTransient.ts';
+import type { OffsetLedger } from './offsetLedger.ts';
+import { type Retry, retryTransient } from './retryTransient.ts';
 import { RowEncoder } from './rowEncoder.ts';
 import { ShapeList } from './rowShape.ts';
 import type { SqlTarget } from './sqlDialect.ts';
@@ -46,6 +47,8 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
   #planner!: TablePlanner<S>;
   #encoder!: RowEncoder;
   #lanes: FlushLanes | null = null;
+  #ledger: OffsetLedger | null = null;
+  #retry!: Retry;
 
   constructor(kind: SqlSinkKind<S>) {
     this.#kind = kind;
@@ -75,6 +78,8 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
       logger,
       metrics,
     });
+    this.#ledger = target.ledger;
+    this.#retry = retry;
     const bounds = { ...settings, maxBytes: Math.ceil(settings.maxBytes / target.writers.length) };
     const lanes = new FlushLanes(
       target.writers.map(writer => new FlushLane({ target: writer, bounds, metrics, retry })),
@@ -87,17 +92,29 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
     await this.#failing(() => retry(() => target.open()));
   }
 
+  /** Exactly once: what the target has is where to go on, whatever the consumer group says. */
+  async open(partitions: readonly TopicPartition[]): Promise<void> {
+    const ledger = this.#ledger;
+    if (ledger === null) return;
+    const rows = await this.#failing(() => this.#retry(() => this.#target!.claimOffsets(partitions)));
+    for (const [partition, offset] of ledger.adopt(rows)) this.#context.seek(partition, offset);
+  }
+
   put(batches: readonly SinkBatch[]): Promise<void> {
     return this.#failing(async () => {
       await this.#lanes!.adapt();
-      for (const batch of batches) for (const run of readRuns(batch, this.#needs)) await this.#putRun(run);
+      for (const batch of batches) {
+        const first = this.#ledger?.take(batch) ?? 0;
+        if (first === batch.count) continue;
+        for (const run of readRuns(batch, this.#needs)) await this.#putRun(run, Math.max(0, first - run.from));
+      }
       this.#countIgnored();
       this.#lanes!.nudge();
     });
   }
 
-  async #putRun(run: ChangeRun): Promise<void> {
-    for (let from = 0; from < run.count; ) {
+  async #putRun(run: ChangeRun, first: number): Promise<void> {
+    for (let from = first; from < run.count; ) {
       const to = endOfSameSource(run, from);
       const name = this.#tableName(run, from);
       await this.#putRange(run, from, to, name);
@@ -164,13 +181,25 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
   }
 
   async preCommit(current: ReadonlyMap<TopicPartition, number>): Promise<ReadonlyMap<TopicPartition, number>> {
-    await this.#failing(() => this.#lanes!.drain());
+    await this.#failing(async () => {
+      await this.#lanes!.drain();
+      await this.#storePositions(current);
+    });
     return current;
   }
 
-  async close(): Promise<void> {
-    if (this.#context.signal.aborted) return;
-    await this.#failing(() => this.#lanes!.drain());
+  /** Records that gave no rows are behind the task as well. */
+  async #storePositions(current: ReadonlyMap<TopicPartition, number>): Promise<void> {
+    const ledger = this.#ledger;
+    const advances = ledger?.advanceTo(current) ?? [];
+    if (ledger === null || advances.length === 0) return;
+    await this.#retry(() => this.#target!.moveOffsets(advances));
+    ledger.committed(advances);
+  }
+
+  async close(partitions: readonly TopicPartition[] = []): Promise<void> {
+    if (!this.#context.signal.aborted) await this.#failing(() => this.#lanes!.drain());
+    this.#ledger?.release(partitions);
   }
 
   async stop(): Promise<void> {

@@ -61,16 +61,35 @@ export async function startSink(
     await stop();
     throw error;
   }
+  const opened = openingPartitions(task);
   return {
-    task,
+    task: opened,
     counts,
     errants,
     deliver: async (...batches) => {
-      await task.put(batches);
+      await opened.put(batches);
       const tops = batches.map(b => [{ topic: b.topic, partition: b.partition }, b.offset(b.count - 1) + 1] as const);
       await task.preCommit?.(new Map(tops));
     },
     abort: stop,
     [Symbol.asyncDispose]: stop,
+  };
+}
+
+/** Opens partitions when their first batches come. */
+function openingPartitions(task: SinkTask): SinkTask {
+  const open = new Set<string>();
+  return {
+    start: (config, context) => task.start(config, context),
+    async put(batches) {
+      for (const { topic, partition } of batches) {
+        const id = `${partition}:${topic}`;
+        if (!open.has(id)) await task.open?.([{ topic, partition }]);
+        open.add(id);
+      }
+      await task.put(batches);
+    },
+    preCommit: async current => (await task.preCommit?.(current)) ?? current,
+    stop: () => task.stop(),
   };
 }

@@ -6,12 +6,14 @@ import type { Connection, ResultSetHeader } from 'mysql2/promise';
 import { ConnectError, type SinkBatch, type SinkTaskContext, type TaskMetrics } from '../../../runtime/api/index.ts';
 import type { FlushTarget } from '../../shared/flushLane.ts';
 import { type FoldRules, type FoldStep, foldRows } from '../../shared/foldRows.ts';
+import type { Advance } from '../../shared/offsetLedger.ts';
 import type { FailureClass } from '../../shared/retryTransient.ts';
 import type { RowLog } from '../../shared/rowLog.ts';
 import type { ShapeList } from '../../shared/rowShape.ts';
 import type { InsertMode } from '../../shared/sqlSinkConfig.ts';
 import { classifyMysqlFailure, reasonOf, refusedColumn } from './mysqlFailure.ts';
 import type { MysqlShape, MysqlTypes } from './mysqlTypes.ts';
+import { checkRefused, type MysqlOffsets, OffsetsRefused } from './offsetStore.ts';
 import { type Counted, Script } from './script.ts';
 import type { OpenSession, Session } from './session.ts';
 import { addUpdates, deleteStatement, insertStatement, truncateSql, upsertStatement } from './statements.ts';
@@ -31,15 +33,23 @@ export class Applier implements FlushTarget {
   readonly #mode: InsertMode;
   readonly #metrics: TaskMetrics;
   readonly #context: SinkTaskContext;
+  readonly #offsets: MysqlOffsets | null;
   #script: Script | null = null;
   #scriptPacket = 0;
 
-  constructor(session: Session, shapes: ShapeList<MysqlTypes>, mode: InsertMode, context: SinkTaskContext) {
-    this.#session = session;
-    this.#shapes = shapes;
-    this.#mode = mode;
-    this.#metrics = context.metrics;
-    this.#context = context;
+  constructor(options: {
+    session: Session;
+    shapes: ShapeList<MysqlTypes>;
+    mode: InsertMode;
+    offsets: MysqlOffsets | null;
+    context: SinkTaskContext;
+  }) {
+    this.#session = options.session;
+    this.#shapes = options.shapes;
+    this.#mode = options.mode;
+    this.#offsets = options.offsets;
+    this.#metrics = options.context.metrics;
+    this.#context = options.context;
   }
 
   classify(error: unknown): FailureClass {
@@ -52,7 +62,9 @@ export class Applier implements FlushTarget {
       isComplete: shape => this.#shapes.get(shape).isComplete,
       merge: (rows, earlier, later) => this.#shapes.merge(rows, earlier, later),
     });
-    const tally = await this.#session.use(open => this.#transaction(open, log, steps));
+    const advances = this.#offsets?.ledger.advanceOf(log, from, to) ?? [];
+    const tally = await this.#session.use(open => this.#transaction(open, log, steps, advances));
+    this.#offsets?.ledger.committed(advances);
     this.#metrics.count('folded_records', foldedRows);
     this.#metrics.count('records_written', to - from);
     this.#metrics.count('bytes_written', log.ends[to - 1]! - log.starts[from]!);
@@ -62,20 +74,36 @@ export class Applier implements FlushTarget {
     if (tally.patched > 0) this.#metrics.count('rows_incomplete', tally.patched);
   }
 
-  async #transaction(open: OpenSession, log: RowLog, steps: readonly FoldStep[]): Promise<Tally> {
+  async #transaction(
+    open: OpenSession,
+    log: RowLog,
+    steps: readonly FoldStep[],
+    advances: readonly Advance[],
+  ): Promise<Tally> {
     const { connection, server } = open;
     const script = this.#emptyScript(server.maxAllowedPacket);
     const tally = newTally();
     script.add('start transaction', null, 0);
     try {
+      await this.#moveOffsets(connection, script, advances);
       for (const step of steps) await this.#addStep(connection, script, log, step, tally);
       script.add('commit', null, 0);
       count(await this.#run(connection, script), tally);
     } catch (error) {
       await this.#rollBack(connection, error);
-      throw error;
+      if (!(error instanceof OffsetsRefused)) throw error;
+      // If it was committed, its counts were lost with the connection that it was committed on.
+      await checkRefused(connection, this.#offsets!, advances);
     }
     return tally;
+  }
+
+  /** First of all, since nothing may be written where it fails. */
+  async #moveOffsets(connection: Connection, script: Script, advances: readonly Advance[]): Promise<void> {
+    if (this.#offsets === null || advances.length === 0) return;
+    for (const advance of advances) script.add(this.#offsets.store.moveSql(advance), 'moved', 1);
+    const results = await this.#run(connection, script);
+    if (results.some(r => r.counter === 'moved' && r.touched !== 1)) throw new OffsetsRefused();
   }
 
   #emptyScript(maxAllowedPacket: number): Script {
@@ -197,6 +225,7 @@ function count(results: readonly Result[], tally: Tally): void {
         tally.updated += touched;
         tally.withoutMatch += rows - touched;
         break;
+      case 'moved':
       case null:
         break;
     }

@@ -1,15 +1,25 @@
-/** Configuration of the MySQL sink: the keys of all SQL sinks, where its target is, and over how many connections it is written to. */
-import { type Config, type ConfigError, ConnectError, configDef } from '../../../runtime/api/index.ts';
+/** Configuration of the MySQL sink: the keys of all SQL sinks, where its target is, and how it is written to. */
+import {
+  type Config,
+  type ConfigError,
+  type ConfigValues,
+  ConnectError,
+  configDef,
+} from '../../../runtime/api/index.ts';
 import { checkSqlSinkConfig, type SqlSinkValues, sqlSinkKeys } from '../../shared/sqlSinkConfig.ts';
-import { laneKeys } from '../../shared/sqlSinkLanes.ts';
+import { deliveryKeys, offsetsTable } from '../../shared/sqlSinkDelivery.ts';
 import { type ConnectionKeys, connectionOptions } from './connection.ts';
+import { OffsetStore } from './offsetStore.ts';
 
-export const sinkConfigDef = configDef({ ...sqlSinkKeys, ...laneKeys });
+const sinkKeys = { ...sqlSinkKeys, ...deliveryKeys };
+type SinkValues = ConfigValues<typeof sinkKeys>;
+
+export const sinkConfigDef = configDef(sinkKeys);
 
 /** Everything that can be said without a connection. */
 export function checkSinkConfig(config: Config): readonly ConfigError[] {
   const { values, errors } = sinkConfigDef.parse(config);
-  const found = [...errors, ...checkSqlSinkConfig(config, Object.keys(laneKeys))];
+  const found = [...errors, ...checkSqlSinkConfig(config, Object.keys(deliveryKeys))];
   if (values['connection.url'] === undefined) return found;
   try {
     connectionOptions({ url: values['connection.url'], user: null, password: null });
@@ -26,3 +36,9 @@ export const connectionKeys = (values: SqlSinkValues): ConnectionKeys => ({
   user: values['connection.user'],
   password: values['connection.password']?.reveal() ?? null,
 });
+
+/** null = at least once. */
+export function offsetStore(values: SinkValues, connectorName: string): OffsetStore | null {
+  const table = offsetsTable(values);
+  return table === null ? null : new OffsetStore(connectorName, table);
+}

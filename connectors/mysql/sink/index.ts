@@ -1,9 +1,12 @@
 /** The MySQL and MariaDB sink as a plug-in. The class names of the JDBC sinks are those of the PostgreSQL sink; their configuration is taken here as well. */
+import { createConnection } from 'mysql2/promise';
 import type { Config, ConfigError, SinkConnector, SinkPlugin } from '../../../runtime/api/index.ts';
+import type { WantedOffset } from '../../shared/offsetLedger.ts';
 import { SqlSinkTask } from '../../shared/sqlSinkTask.ts';
 import { checkTarget } from './checkTarget.ts';
-import { checkSinkConfig, connectionKeys, sinkConfigDef } from './config.ts';
+import { checkSinkConfig, connectionKeys, offsetStore, sinkConfigDef } from './config.ts';
 import { connectionOptions } from './connection.ts';
+import { asSinkError } from './mysqlFailure.ts';
 import { mysqlSink } from './target.ts';
 
 class MySqlSinkConnector implements SinkConnector {
@@ -15,6 +18,25 @@ class MySqlSinkConnector implements SinkConnector {
 
   taskConfigs(maxTasks: number): Config[] {
     return Array.from({ length: maxTasks }, () => this.#config);
+  }
+
+  /** Where the offsets are kept in the target, they change there too. */
+  async alterOffsets(config: Config, offsets: readonly WantedOffset[]): Promise<boolean> {
+    const { values } = sinkConfigDef.parse(config);
+    const store = offsetStore(values, config.name ?? '');
+    if (store === null) return true;
+    try {
+      const connection = await createConnection(connectionOptions(connectionKeys(values)));
+      try {
+        await store.create(connection);
+        await store.alter(connection, offsets);
+      } finally {
+        connection.destroy();
+      }
+      return true;
+    } catch (error) {
+      throw asSinkError(error);
+    }
   }
 
   stop(): void {}

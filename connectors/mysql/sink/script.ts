@@ -15,8 +15,8 @@ const PACKET_RESERVE = 1024;
 const MAX_KEPT_BYTES = 8 << 20;
 const NULL_BYTES = Buffer.from('NULL', 'latin1');
 
-/** What a statement's row count is added to; `check` = the row must be there, see `Applier`. */
-export type Counter = 'written' | 'updated' | 'deleted' | null;
+/** What a statement's row count is added to; `moved` = an offset, of which there must be one. */
+export type Counter = 'written' | 'updated' | 'deleted' | 'moved' | null;
 
 export interface Counted {
   readonly counter: Counter;

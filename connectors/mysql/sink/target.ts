@@ -1,12 +1,14 @@
-/** MySQL and MariaDB as a target of the shared sink task: its session, its catalog, its DDL. */
+/** MySQL and MariaDB as a target of the shared sink task: its sessions, its catalog, its DDL, its table of offsets. */
+import type { Connection } from 'mysql2/promise';
+import { type Advance, OffsetLedger } from '../../shared/offsetLedger.ts';
 import type { SqlDialect, SqlTarget } from '../../shared/sqlDialect.ts';
 import { sqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
-import { laneCount } from '../../shared/sqlSinkLanes.ts';
+import { laneCount } from '../../shared/sqlSinkDelivery.ts';
 import type { SqlSinkKind } from '../../shared/sqlSinkTask.ts';
 import { Applier } from './applier.ts';
 import { readSchemaName, readTable } from './catalog.ts';
 import { columnCodec } from './columnCodec.ts';
-import { checkSinkConfig, connectionKeys, sinkConfigDef } from './config.ts';
+import { checkSinkConfig, connectionKeys, offsetStore, sinkConfigDef } from './config.ts';
 import { connectionOptions } from './connection.ts';
 import {
   asSinkError,
@@ -17,6 +19,7 @@ import {
   reasonOf,
 } from './mysqlFailure.ts';
 import type { MysqlTypes } from './mysqlTypes.ts';
+import { checkRefused, type MysqlOffsets, OffsetsRefused } from './offsetStore.ts';
 import { Session } from './session.ts';
 import { addColumnsSql, createSchemaSql, createTableSql, tableSql, widenColumnsSql } from './tableDdl.ts';
 
@@ -32,27 +35,51 @@ export const mysqlSink: SqlSinkKind<MysqlTypes> = {
     const { values } = sinkConfigDef.parse(config);
     const options = connectionOptions(connectionKeys(values));
     const sessions = Array.from({ length: laneCount(values) }, () => new Session(options, context.logger));
+    const store = offsetStore(values, context.connectorName);
+    const offsets = store && { store, ledger: new OffsetLedger(context.connectorName, store.table) };
+    const mode = settings.insertMode;
     return mysqlTarget(
       sessions,
-      sessions.map(session => new Applier(session, shapes, settings.insertMode, context)),
+      sessions.map(session => new Applier({ session, shapes, mode, offsets, context })),
+      offsets,
     );
   },
 };
 
 /** The catalog is read, and DDL runs, over the first connection. */
-function mysqlTarget(sessions: readonly Session[], writers: readonly Applier[]): SqlTarget<MysqlTypes> {
+function mysqlTarget(
+  sessions: readonly Session[],
+  writers: readonly Applier[],
+  offsets: MysqlOffsets | null,
+): SqlTarget<MysqlTypes> {
   const session = sessions[0]!;
   return {
     dialect: mysqlDialect(session),
     writers,
     classify: classifyMysqlFailure,
     isContention,
-    open: () => session.use(async () => {}),
+    ledger: offsets?.ledger ?? null,
+    claimOffsets: partitions =>
+      session.use(async ({ connection }) => offsets?.store.claim(connection, partitions) ?? []),
+    moveOffsets: advances =>
+      session.use(async ({ connection }) => {
+        if (offsets) await moveOffsets(connection, offsets, advances);
+      }),
+    open: () => session.use(async ({ connection }) => offsets?.store.create(connection)),
     close: async () => {
       await Promise.all(sessions.map(each => each.close()));
     },
     asFailure: asSinkError,
   };
+}
+
+async function moveOffsets(connection: Connection, offsets: MysqlOffsets, advances: readonly Advance[]): Promise<void> {
+  try {
+    await offsets.store.move(connection, advances);
+  } catch (error) {
+    if (!(error instanceof OffsetsRefused)) throw error;
+    await checkRefused(connection, offsets, advances);
+  }
 }
 
 const mysqlDialect = (session: Session): SqlDialect<MysqlTypes> => ({

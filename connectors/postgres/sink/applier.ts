@@ -7,11 +7,13 @@ import type { Client } from 'pg';
 import { ConnectError, type SinkBatch, type SinkTaskContext, type TaskMetrics } from '../../../runtime/api/index.ts';
 import type { FlushTarget } from '../../shared/flushLane.ts';
 import { type FoldRules, type FoldStep, foldRows } from '../../shared/foldRows.ts';
+import type { Advance, OffsetLedger } from '../../shared/offsetLedger.ts';
 import type { FailureClass } from '../../shared/retryTransient.ts';
 import { type RowLog, RowOp } from '../../shared/rowLog.ts';
 import type { ShapeList } from '../../shared/rowShape.ts';
 import type { InsertMode } from '../../shared/sqlSinkConfig.ts';
 import type { CopyTrust } from './copyTrust.ts';
+import type { OffsetStore } from './offsetStore.ts';
 import { classifyPgFailure, isState, reasonOf, refusedColumn, UNIQUE_VIOLATION } from './pgFailure.ts';
 import type { PgShape, PgTypes } from './pgTypes.ts';
 import { runScript, type Statement } from './script.ts';
@@ -35,6 +37,12 @@ const FOLD_MODES: Readonly<Record<InsertMode, FoldRules['mode']>> = {
 /** Below it an upsert takes no longer than COPY, and never has to be tried again. */
 const MIN_COPY_ROWS = 64;
 
+/** Of exactly-once delivery. */
+export interface PgOffsets {
+  readonly ledger: OffsetLedger;
+  readonly store: OffsetStore;
+}
+
 /** What a statement's row count is added to. */
 type Counter = 'written' | 'updated' | 'deleted' | 'patched' | null;
 interface Script {
@@ -51,18 +59,21 @@ export class Applier implements FlushTarget {
   readonly #metrics: TaskMetrics;
   readonly #context: SinkTaskContext;
   readonly #copyTrust: CopyTrust;
+  readonly #offsets: PgOffsets | null;
 
   constructor(options: {
     session: Session;
     shapes: ShapeList<PgTypes>;
     mode: InsertMode;
     copyTrust: CopyTrust;
+    offsets: PgOffsets | null;
     context: SinkTaskContext;
   }) {
     this.#session = options.session;
     this.#shapes = options.shapes;
     this.#mode = options.mode;
     this.#copyTrust = options.copyTrust;
+    this.#offsets = options.offsets;
     this.#metrics = options.context.metrics;
     this.#context = options.context;
   }
@@ -77,26 +88,43 @@ export class Applier implements FlushTarget {
       isComplete: shape => this.#shapes.get(shape).isComplete,
       merge: (rows, earlier, later) => this.#shapes.merge(rows, earlier, later),
     });
+    const advances = this.#offsets?.ledger.advanceOf(log, from, to) ?? [];
     const script = await this.#session.use(client =>
-      this.#run(client, log, steps, true).catch(error => {
+      this.#run(client, log, steps, advances, true).catch(error => {
         if (!(error instanceof CopyRefused)) throw error;
-        return this.#run(client, log, steps, false);
+        return this.#run(client, log, steps, advances, false);
       }),
     );
+    this.#offsets?.ledger.committed(advances);
     this.#metrics.count('folded_records', foldedRows);
     this.#metrics.count('records_written', to - from);
     this.#metrics.count('bytes_written', log.ends[to - 1]! - log.starts[from]!);
     this.#metrics.count('statements', script.statements.length);
   }
 
-  async #run(client: Client, log: RowLog, steps: readonly FoldStep[], mayCopy: boolean): Promise<Script> {
+  async #run(
+    client: Client,
+    log: RowLog,
+    steps: readonly FoldStep[],
+    advances: readonly Advance[],
+    mayCopy: boolean,
+  ): Promise<Script> {
     const script: Script = { statements: [], counters: [], hopeful: new Set() };
+    if (this.#offsets && advances.length > 0) {
+      script.statements.push(this.#offsets.store.statement(advances));
+      script.counters.push({ counter: null, rows: 0 });
+    }
     for (const step of steps) this.#addStep(script, log, step, mayCopy);
     if (script.statements.length === 0) return script;
     let counts: readonly number[];
     try {
       counts = await runScript(client, script.statements);
     } catch (error) {
+      if (this.#offsets?.store.isRefusal(error)) {
+        // Its counts were lost with the connection that it was committed on.
+        this.#offsets.ledger.checkCommitted(await this.#offsets.store.read(client, advances), advances);
+        return script;
+      }
       if (script.hopeful.size === 0 || !isState(error, UNIQUE_VIOLATION)) throw error;
       for (const table of script.hopeful) if (this.#copyTrust.failed(table)) this.#metrics.count('copy_fallbacks');
       throw new CopyRefused();

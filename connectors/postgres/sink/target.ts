@@ -1,16 +1,19 @@
-/** PostgreSQL as a target of the shared sink task: its session, its catalog, its DDL. */
+/** PostgreSQL as a target of the shared sink task: its sessions, its catalog, its DDL, its table of offsets. */
+import type { Client } from 'pg';
+import { type Advance, OffsetLedger } from '../../shared/offsetLedger.ts';
 import type { SqlDialect, SqlTarget } from '../../shared/sqlDialect.ts';
 import { sqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
-import { laneCount } from '../../shared/sqlSinkLanes.ts';
+import { laneCount } from '../../shared/sqlSinkDelivery.ts';
 import type { SqlSinkKind } from '../../shared/sqlSinkTask.ts';
-import { Applier } from './applier.ts';
+import { Applier, type PgOffsets } from './applier.ts';
 import { readSchemaName, readTable } from './catalog.ts';
 import { columnCodec } from './columnCodec.ts';
-import { checkSinkConfig, connectionKeys, sinkConfigDef } from './config.ts';
+import { checkSinkConfig, connectionKeys, offsetStore, sinkConfigDef } from './config.ts';
 import { connectionOptions } from './connection.ts';
 import { CopyTrust } from './copyTrust.ts';
 import { asSinkError, classifyPgFailure, isContention, isState, reasonOf } from './pgFailure.ts';
 import type { PgTypes } from './pgTypes.ts';
+import { runScript } from './script.ts';
 import { Session } from './session.ts';
 import { addColumnsSql, createSchemaSql, createTableSql, tableSql, widenColumnsSql } from './tableDdl.ts';
 
@@ -24,29 +27,51 @@ export const postgresSink: SqlSinkKind<PgTypes> = {
     const { values } = sinkConfigDef.parse(config);
     const options = connectionOptions(connectionKeys(values));
     const sessions = Array.from({ length: laneCount(values) }, () => new Session(options, context.logger));
+    const store = offsetStore(values, context.connectorName);
+    const offsets = store && { store, ledger: new OffsetLedger(context.connectorName, store.table) };
     const copyTrust = new CopyTrust();
     const mode = settings.insertMode;
     return postgresTarget(
       sessions,
-      sessions.map(session => new Applier({ session, shapes, mode, copyTrust, context })),
+      sessions.map(session => new Applier({ session, shapes, mode, copyTrust, offsets, context })),
+      offsets,
     );
   },
 };
 
 /** The catalog is read, and DDL runs, over the first connection. */
-function postgresTarget(sessions: readonly Session[], writers: readonly Applier[]): SqlTarget<PgTypes> {
+function postgresTarget(
+  sessions: readonly Session[],
+  writers: readonly Applier[],
+  offsets: PgOffsets | null,
+): SqlTarget<PgTypes> {
   const session = sessions[0]!;
   return {
     dialect: postgresDialect(session),
     writers,
     classify: classifyPgFailure,
     isContention,
-    open: () => session.use(async () => {}),
+    ledger: offsets?.ledger ?? null,
+    claimOffsets: partitions => session.use(async client => offsets?.store.claim(client, partitions) ?? []),
+    moveOffsets: advances =>
+      session.use(async client => {
+        if (offsets) await moveOffsets(client, offsets, advances);
+      }),
+    open: () => session.use(async client => offsets?.store.create(client)),
     close: async () => {
       await Promise.all(sessions.map(each => each.close()));
     },
     asFailure: asSinkError,
   };
+}
+
+async function moveOffsets(client: Client, { store, ledger }: PgOffsets, advances: readonly Advance[]): Promise<void> {
+  try {
+    await runScript(client, [store.statement(advances)]);
+  } catch (error) {
+    if (!store.isRefusal(error)) throw error;
+    ledger.checkCommitted(await store.read(client, advances), advances);
+  }
 }
 
 const postgresDialect = (session: Session): SqlDialect<PgTypes> => ({
