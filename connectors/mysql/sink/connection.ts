@@ -1,6 +1,6 @@
 /** From the connection keys of a sink to the options of the MySQL client: JDBC URLs and URIs, with the parameters that people put in them. */
 import { readFileSync } from 'node:fs';
-import type { ConnectionOptions } from 'mysql2/promise';
+import { type ConnectionOptions, format } from 'mysql2/promise';
 import { ConnectError } from '../../../runtime/api/index.ts';
 
 export interface ConnectionKeys {
@@ -52,6 +52,9 @@ export function connectionOptions(keys: ConnectionKeys): ConnectionOptions & { h
     bigNumberStrings: true,
     dateStrings: true,
     enableKeepAlive: true,
+    // The client looks for placeholders in texts of megabytes that have none.
+    queryFormat: (sql: string, values: Parameters<typeof format>[1]) =>
+      Array.isArray(values) && values.length === 0 ? sql : format(sql, values),
   };
 }
 
