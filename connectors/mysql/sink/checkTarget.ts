@@ -1,7 +1,7 @@
 /** Looks whether the target takes the login, before a connector is created: what is wrong then is said at once, as the source does. */
 import { type ConnectionOptions, createConnection } from 'mysql2/promise';
 import type { ConfigError } from '../../../runtime/api/index.ts';
-import { asSinkError, isErrno } from './mysqlFailure.ts';
+import { asSinkError, isErrno, isTlsError } from './mysqlFailure.ts';
 
 /** A request waits for it. */
 const CONNECT_TIMEOUT_MS = 5000;
@@ -18,7 +18,8 @@ export async function checkTarget(
   } catch (error) {
     const { code, message } = asSinkError(error);
     const isLogin = code === 'SINK_LOGIN_FAILED';
-    const key = isLogin && !isErrno(error, UNKNOWN_DATABASE) ? 'connection.user' : 'connection.url';
+    const key =
+      isLogin && !isErrno(error, UNKNOWN_DATABASE) && !isTlsError(error) ? 'connection.user' : 'connection.url';
     const advice = isLogin ? '' : '; check connection.url and that the server runs';
     return [{ key, message: `[${code}] MySQL at ${options.host}:${options.port}: ${message}${advice}` }];
   }

@@ -114,6 +114,10 @@ export function refusedColumn(error: unknown, columns: readonly { readonly name:
   return columns.find(c => named === c.name || named?.endsWith(`.${c.name}`))?.name;
 }
 
+/** TLS that the server does not have, or a certificate that does not hold. */
+export const isTlsError = (error: unknown): boolean =>
+  error instanceof Error && /^HANDSHAKE_/.test((error as NodeJS.ErrnoException).code ?? '');
+
 /** An error that stops the task, with what to change. */
 export function asSinkError(error: unknown, place: ErrorPlace = {}): ConnectError {
   if (error instanceof ConnectError) return error.at(place);
@@ -125,6 +129,12 @@ export function asSinkError(error: unknown, place: ErrorPlace = {}): ConnectErro
     return new ConnectError(
       'SINK_LOGIN_FAILED',
       `the target refused the login: ${reason}; check connection.url, connection.user and connection.password`,
+      options,
+    );
+  if (isTlsError(error))
+    return new ConnectError(
+      'SINK_LOGIN_FAILED',
+      `no TLS connection could be made: ${reason}; check sslMode and sslCa in connection.url`,
       options,
     );
   if (classifyMysqlFailure(error) === 'transient')

@@ -164,6 +164,12 @@ for (const [name, server] of servers) {
           'connection.url',
           /^\[SINK_LOGIN_FAILED\] .*Unknown database '.*_not'/,
         ],
+        [
+          // One server has a certificate of its own making, the other has no TLS.
+          { 'connection.url': `${orders.target.url}?sslMode=VERIFY_CA` },
+          'connection.url',
+          /^\[SINK_LOGIN_FAILED\] .*no TLS connection could be made: .*; check sslMode/,
+        ],
       ];
       for (const [change, key, message] of wrong) {
         const errors = await validate(change);
