@@ -1,6 +1,12 @@
 import { parseArgs } from 'node:util';
 
-export const CASES = ['pg-snapshot-to-topic', 'pg-stream-to-topic', 'topic-to-pg', 'pg-to-pg'] as const;
+export const CASES = [
+  'pg-snapshot-to-topic',
+  'pg-stream-to-topic',
+  'topic-to-pg',
+  'topic-to-mysql',
+  'pg-to-pg',
+] as const;
 export type CaseName = (typeof CASES)[number];
 
 export interface Options {

@@ -53,7 +53,7 @@ export async function topicToPg(servers: Servers, options: Options, report: Repo
 }
 
 /** Fills a topic with the rows of a database's table; returns its name. */
-async function publish(
+export async function publish(
   servers: Servers,
   worker: Worker,
   reader: TopicReader,
