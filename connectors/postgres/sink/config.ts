@@ -54,6 +54,17 @@ const postgresKeys = {
     group: 'Writes',
     orderInGroup: 10,
   },
+  'session.replication.role': {
+    type: 'STRING',
+    default: null,
+    oneOf: ['origin', 'replica', 'local'],
+    ignoreCase: true,
+    importance: 'LOW',
+    documentation:
+      'session_replication_role of the connections. replica: triggers and foreign keys of the target are neither run nor checked, as for a subscription; needs the right to set it.',
+    group: 'Writes',
+    orderInGroup: 11,
+  },
 } as const satisfies ConfigKeys;
 
 const sinkKeys = { ...sqlSinkKeys, ...postgresKeys };

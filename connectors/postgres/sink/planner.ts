@@ -9,7 +9,7 @@ import type { ChangeRun } from '../../shared/changeRun.ts';
 import type { Retry } from '../../shared/retryTransient.ts';
 import type { SqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
 import type { TableName } from '../../shared/tableName.ts';
-import { readSchemaName, readTable, type TargetTable } from './catalog.ts';
+import { quoteIdentifier, readSchemaName, readTable, type TargetTable } from './catalog.ts';
 import { isState, reasonOf } from './pgFailure.ts';
 import {
   checkRequired,
@@ -22,11 +22,31 @@ import {
 } from './rowPlan.ts';
 import type { ShapeList } from './rowShape.ts';
 import type { Session } from './session.ts';
-import { addColumnsSql, createSchemaSql, createTableSql, tableSql, widenColumnsSql } from './tableDdl.ts';
+import {
+  addColumnsSql,
+  columnType,
+  createSchemaSql,
+  createTableSql,
+  tableSql,
+  widenColumnsSql,
+  widenSql,
+} from './tableDdl.ts';
+import type { ColumnTooNarrow } from './widthGuard.ts';
 
 /** Duplicate table, column, object, and unique violations of the catalog: another task did the same at the same time. */
 const RACED = ['42P07', '42701', '42710', '23505', 'XX000'];
 const MAX_PLANS = 1000;
+
+/** Without modifiers, under the short one of its names. */
+const shortType = (type: string): string =>
+  type
+    .replace(/\(.*?\)/, '')
+    .replace(' without time zone', '')
+    .replace(' with time zone', 'tz')
+    .replace('character varying', 'varchar')
+    .replace('bit varying', 'varbit');
+
+const columnsId = (run: ChangeRun, table: TargetTable): string => `${table.oid}:${run.batch.topic}`;
 
 export class Planner {
   readonly #session: Session;
@@ -37,6 +57,8 @@ export class Planner {
   readonly #logger: Logger;
   readonly #tables = new Map<string, TargetTable>();
   readonly #plans = new Map<string, RowPlan>();
+  /** By topic and table: the columns that records had last, with their types. */
+  readonly #lastColumns = new Map<string, ReadonlyMap<string, string>>();
   readonly #schemaIds = new WeakMap<Schema, number>();
   #nextSchemaId = 1;
 
@@ -67,6 +89,17 @@ export class Planner {
     if (this.#plans.size >= MAX_PLANS) this.#plans.clear();
     this.#plans.set(id, plan);
     return plan;
+  }
+
+  /** Makes a column wider, and plans anew. */
+  async widen(
+    run: ChangeRun,
+    name: TableName,
+    plan: RowPlan,
+    { column, widerType }: ColumnTooNarrow,
+  ): Promise<RowPlan> {
+    await this.#change(name, widenSql(plan.table, column, widerType));
+    return (await this.plan(run, name)) ?? plan;
   }
 
   #planId(run: ChangeRun, name: TableName): string {
@@ -114,6 +147,7 @@ export class Planner {
           `${table.name} has no column for ${missing.map(w => `"${w.name}"`).join(', ')}; add it, leave it out with field.exclude.list, or set auto.evolve=true`,
           { place: { topic, table: table.name, column: missing[0]!.name } },
         );
+      this.#refuseRename(run, table, wanted, missing);
       table = await this.#change(name, addColumnsSql(table, missing));
       ({ matched, missing } = matchColumns(wanted, table));
     }
@@ -128,7 +162,38 @@ export class Planner {
   #checkedPlan(run: ChangeRun, table: TargetTable, matched: readonly Matched[]): RowPlan {
     const plan = makePlan(run, table, matched, this.#settings, this.#shapes);
     if (run.fields.length > 0 && this.#settings.insertMode !== 'update') checkRequired(plan, run.batch.topic);
+    if (run.fields.length > 0) {
+      const columns = new Map(matched.map(({ column }) => [column.name, shortType(column.typeSql)]));
+      this.#lastColumns.set(columnsId(run, table), columns);
+    }
     return plan;
+  }
+
+  /**
+   * A field with a default comes where one of the same type goes: a column was renamed, and rows that are there must keep their values, or one was added
+   * and another dropped, and they take the default. The records do not tell.
+   */
+  #refuseRename(
+    run: ChangeRun,
+    table: TargetTable,
+    wanted: readonly WantedColumn[],
+    missing: readonly WantedColumn[],
+  ): void {
+    const names = new Set(matchColumns(wanted, table).matched.map(({ column }) => column.name));
+    const gone = [...(this.#lastColumns.get(columnsId(run, table)) ?? [])].filter(([column]) => !names.has(column));
+    for (const { name, field } of missing) {
+      const { schema } = field;
+      if (schema === null || schema.defaultValue === undefined || schema.defaultValue === null) continue;
+      const type = columnType({ name, schema });
+      const twin = gone.find(([, goneType]) => goneType === shortType(type));
+      if (twin === undefined) continue;
+      const [from, to] = [twin[0], name].map(quoteIdentifier);
+      throw new ConnectError(
+        'SINK_COLUMN_RENAMED',
+        `field "${name}" with a default is new and "${twin[0]}" of the same type is gone: if it was renamed, run ALTER TABLE ${table.sql} RENAME COLUMN ${from} TO ${to}; if it was added, ALTER TABLE ${table.sql} ADD COLUMN ${to} ${type} with its default; then restart the task`,
+        { place: { topic: run.batch.topic, table: table.name, column: name } },
+      );
+    }
   }
 
   async #table(name: TableName): Promise<TargetTable | null> {

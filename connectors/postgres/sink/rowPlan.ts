@@ -9,6 +9,7 @@ import type { TargetColumn, TargetTable } from './catalog.ts';
 import { columnCodec } from './columnCodec.ts';
 import type { FieldWriter } from './fieldWriter.ts';
 import type { RowShape, ShapeColumn, ShapeList } from './rowShape.ts';
+import { guardWidth } from './widthGuard.ts';
 
 /** Where the value of a column comes from: a field of the record key, of the row, or the record's place in Kafka. */
 export interface ColumnInput {
@@ -134,7 +135,8 @@ export function makePlan(
       );
     const replaces = settings.replaceNullWithDefault && !run.isEnvelope && wanted.input.from === 'row';
     const nullDefault = replaces ? (wanted.field.schema?.defaultValue ?? undefined) : undefined;
-    return { column, codec, input: wanted.input, write: codec.write, nullDefault };
+    const write = settings.autoEvolve ? guardWidth(column, wanted.field.schema, codec.write) : codec.write;
+    return { column, codec, input: wanted.input, write, nullDefault };
   });
   const byPosition = (a: PlannedColumn, b: PlannedColumn): number => a.column.position - b.column.position;
   const isKey = new Set(matched.filter(m => m.wanted.isKey).map(m => m.column));

@@ -51,7 +51,10 @@ export class PostgresSinkTask implements SinkTask {
     };
     const { logger, metrics, signal } = context;
     const options = connectionOptions(connectionKeys(values));
-    const sessions = Array.from({ length: laneCount(values) }, () => new Session(options, logger));
+    const sessions = Array.from(
+      { length: laneCount(values) },
+      () => new Session(options, values['session.replication.role'], logger),
+    );
     this.#sessions = sessions;
     const retry = retryTransient({
       classify: classifyPgFailure,
@@ -128,14 +131,15 @@ export class PostgresSinkTask implements SinkTask {
   }
 
   async #encodeRange(run: ChangeRun, from: number, to: number, name: TableName): Promise<void> {
-    const plan = await this.#planner.plan(run, name);
+    let plan = await this.#planner.plan(run, name);
     if (plan === null) return;
     const lanes = this.#lanes!;
     for (let at = from; at < to; ) {
       const { log, room, maxBytes } = await lanes.open();
-      const { next, error } = this.#encoder.encode(run, plan, at, Math.min(to, at + room), log, maxBytes);
+      const { next, error, tooNarrow } = this.#encoder.encode(run, plan, at, Math.min(to, at + room), log, maxBytes);
       await lanes.take(log);
       at = next;
+      if (tooNarrow) plan = await this.#planner.widen(run, name, plan, tooNarrow);
       if (error) {
         this.#context.metrics.count('rejected_records');
         await this.#context.reportErrantRecord(run.batch.record(run.from + next - 1), error);

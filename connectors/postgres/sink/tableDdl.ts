@@ -202,6 +202,9 @@ export function widenColumnsSql(table: TargetTable, matched: readonly Matched[])
   return parts.length === 0 ? null : `alter table ${table.sql} ${parts.join(', ')}`;
 }
 
+export const widenSql = (table: TargetTable, column: TargetColumn, type: string): string =>
+  `alter table ${table.sql} alter column ${quoteIdentifier(column.name)} type ${type}`;
+
 function widerType(column: TargetColumn, schema: Schema): string | null {
   const kind = sourceKind(schema);
   switch (column.typeName) {
