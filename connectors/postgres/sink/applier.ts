@@ -7,13 +7,15 @@ import type { Client } from 'pg';
 import { ConnectError, type SinkBatch, type SinkTaskContext, type TaskMetrics } from '../../../runtime/api/index.ts';
 import type { FlushTarget } from '../../shared/flushLane.ts';
 import { type FoldRules, type FoldStep, foldRows } from '../../shared/foldRows.ts';
+import type { Advance, OffsetLedger } from '../../shared/offsetLedger.ts';
 import type { FailureClass } from '../../shared/retryTransient.ts';
 import { type RowLog, RowOp } from '../../shared/rowLog.ts';
+import type { ShapeList } from '../../shared/rowShape.ts';
 import type { InsertMode } from '../../shared/sqlSinkConfig.ts';
 import type { CopyTrust } from './copyTrust.ts';
-import type { Advance, OffsetLedger } from './offsetLedger.ts';
-import { asSinkError, classifyPgFailure, isState, reasonOf, refusedColumn, UNIQUE_VIOLATION } from './pgFailure.ts';
-import type { RowShape, ShapeList } from './rowShape.ts';
+import type { OffsetStore } from './offsetStore.ts';
+import { classifyPgFailure, isState, reasonOf, refusedColumn, UNIQUE_VIOLATION } from './pgFailure.ts';
+import type { PgShape, PgTypes } from './pgTypes.ts';
 import { runScript, type Statement } from './script.ts';
 import type { Session } from './session.ts';
 import {
@@ -35,6 +37,12 @@ const FOLD_MODES: Readonly<Record<InsertMode, FoldRules['mode']>> = {
 /** Below it an upsert takes no longer than COPY, and never has to be tried again. */
 const MIN_COPY_ROWS = 64;
 
+/** Of exactly-once delivery. */
+export interface PgOffsets {
+  readonly ledger: OffsetLedger;
+  readonly store: OffsetStore;
+}
+
 /** What a statement's row count is added to. */
 type Counter = 'written' | 'updated' | 'deleted' | 'patched' | null;
 interface Script {
@@ -46,26 +54,26 @@ interface Script {
 
 export class Applier implements FlushTarget {
   readonly #session: Session;
-  readonly #shapes: ShapeList;
+  readonly #shapes: ShapeList<PgTypes>;
   readonly #mode: InsertMode;
   readonly #metrics: TaskMetrics;
   readonly #context: SinkTaskContext;
   readonly #copyTrust: CopyTrust;
-  readonly #ledger: OffsetLedger | null;
+  readonly #offsets: PgOffsets | null;
 
   constructor(options: {
     session: Session;
-    shapes: ShapeList;
+    shapes: ShapeList<PgTypes>;
     mode: InsertMode;
     copyTrust: CopyTrust;
-    ledger: OffsetLedger | null;
+    offsets: PgOffsets | null;
     context: SinkTaskContext;
   }) {
     this.#session = options.session;
     this.#shapes = options.shapes;
     this.#mode = options.mode;
     this.#copyTrust = options.copyTrust;
-    this.#ledger = options.ledger;
+    this.#offsets = options.offsets;
     this.#metrics = options.context.metrics;
     this.#context = options.context;
   }
@@ -80,14 +88,14 @@ export class Applier implements FlushTarget {
       isComplete: shape => this.#shapes.get(shape).isComplete,
       merge: (rows, earlier, later) => this.#shapes.merge(rows, earlier, later),
     });
-    const advances = this.#ledger?.advanceOf(log, from, to) ?? [];
+    const advances = this.#offsets?.ledger.advanceOf(log, from, to) ?? [];
     const script = await this.#session.use(client =>
       this.#run(client, log, steps, advances, true).catch(error => {
         if (!(error instanceof CopyRefused)) throw error;
         return this.#run(client, log, steps, advances, false);
       }),
     );
-    this.#ledger?.committed(advances);
+    this.#offsets?.ledger.committed(advances);
     this.#metrics.count('folded_records', foldedRows);
     this.#metrics.count('records_written', to - from);
     this.#metrics.count('bytes_written', log.ends[to - 1]! - log.starts[from]!);
@@ -102,8 +110,8 @@ export class Applier implements FlushTarget {
     mayCopy: boolean,
   ): Promise<Script> {
     const script: Script = { statements: [], counters: [], hopeful: new Set() };
-    if (this.#ledger && advances.length > 0) {
-      script.statements.push(this.#ledger.statement(advances));
+    if (this.#offsets && advances.length > 0) {
+      script.statements.push(this.#offsets.store.statement(advances));
       script.counters.push({ counter: null, rows: 0 });
     }
     for (const step of steps) this.#addStep(script, log, step, mayCopy);
@@ -112,9 +120,9 @@ export class Applier implements FlushTarget {
     try {
       counts = await runScript(client, script.statements);
     } catch (error) {
-      if (this.#ledger?.isRefusal(error)) {
+      if (this.#offsets?.store.isRefusal(error)) {
         // Its counts were lost with the connection that it was committed on.
-        await this.#ledger.checkCommitted(client, advances);
+        this.#offsets.ledger.checkCommitted(await this.#offsets.store.read(client, advances), advances);
         return script;
       }
       if (script.hopeful.size === 0 || !isState(error, UNIQUE_VIOLATION)) throw error;
@@ -166,20 +174,20 @@ export class Applier implements FlushTarget {
     }
   }
 
-  #insert(shape: RowShape, log: RowLog, rows: readonly number[]): Statement {
+  #insert(shape: PgShape, log: RowLog, rows: readonly number[]): Statement {
     return takesCopy(shape) ? copyStatement(shape, log, rows) : arrayStatement(insertSql(shape), shape, log, rows);
   }
 
   /** The rows that are most likely new, if COPY is possible and they are many. */
-  #worthCopying(shape: RowShape, log: RowLog, rows: readonly number[]): readonly number[] {
+  #worthCopying(shape: PgShape, log: RowLog, rows: readonly number[]): readonly number[] {
     if (rows.length < MIN_COPY_ROWS || !takesCopy(shape)) return [];
     if (!this.#copyTrust.mayTry(shape.table.oid)) return [];
     const created = rows.filter(row => log.ops[row] === RowOp.create);
     return created.length >= MIN_COPY_ROWS ? created : [];
   }
 
-  #byShape(log: RowLog, rows: readonly number[]): [RowShape, number[]][] {
-    const groups = new Map<RowShape, number[]>();
+  #byShape(log: RowLog, rows: readonly number[]): [PgShape, number[]][] {
+    const groups = new Map<PgShape, number[]>();
     let lastShape = -1;
     let group: number[] = [];
     for (const row of rows) {
@@ -217,17 +225,12 @@ export class Applier implements FlushTarget {
     );
     await this.#context.reportErrantRecord(batch.record(index), refused);
   }
-
-  /** An error of `write` as the task fails with it. */
-  asFailure(error: unknown): unknown {
-    return asSinkError(error);
-  }
 }
 
 /** Never leaves this module. */
 class CopyRefused extends Error {}
 
-const depthOf = (shape: RowShape): number => shape.table.foreignDepth;
+const depthOf = (shape: PgShape): number => shape.table.foreignDepth;
 
-const takesCopy = (shape: RowShape): boolean =>
+const takesCopy = (shape: PgShape): boolean =>
   shape.table.takesCopy && shape.columns.every(c => c.codec.cast === null) && shape.columns.length > 0;

@@ -1,53 +1,28 @@
 /** What the sink knows of a target table, read from the catalog: columns with their types, unique keys, what the user may do. */
 import type { Client } from 'pg';
+import type { SqlColumn, SqlTable } from '../../shared/sqlTypes.ts';
 import type { TableName } from '../../shared/tableName.ts';
 
-export interface TargetColumn {
-  readonly name: string;
-  readonly position: number;
+export interface TargetColumn extends SqlColumn {
   /** Of the base type, where the column is of a domain. */
   readonly typeOid: number;
   readonly typeName: string;
   /** As SQL writes it, without modifier. */
   readonly typeSql: string;
-  /** As a user knows it, for messages. */
-  readonly displayType: string;
   /** -1 = none. */
   readonly modifier: number;
   readonly category: string;
   readonly isEnum: boolean;
   /** 0 = no array. */
   readonly elementOid: number;
-  readonly isNotNull: boolean;
-  readonly hasDefault: boolean;
-  readonly isGenerated: boolean;
   readonly isIdentityAlways: boolean;
-  /** Whether equal values are equal bytes in binary form. */
-  readonly comparesByBytes: boolean;
 }
 
-export interface TargetTable {
+/** `uniqueKeys` are those of complete, immediate indexes. */
+export interface TargetTable extends SqlTable<TargetColumn> {
   readonly oid: number;
-  readonly name: string;
-  /** Quoted, with its schema. */
-  readonly sql: string;
-  readonly columns: readonly TargetColumn[];
-  /** Column names of each unique, complete, immediate index; the primary key first. */
-  readonly uniqueKeys: readonly (readonly string[])[];
-  /** Whether rows can collide, or depend on each other, in more than the columns of one unique key: other unique indexes, exclusions, foreign keys. */
-  readonly hasFurtherRules: boolean;
-  /** The same number for all tables that foreign keys join, if only through others: the smallest oid among them. */
-  readonly foreignGroup: number;
-  /** How many foreign keys lead on from the table, one after the other: parents have less than their children. */
-  readonly foreignDepth: number;
   /** Whether COPY does what INSERT does: no view, no row security, no rules. */
   readonly takesCopy: boolean;
-  readonly rights: {
-    readonly insert: boolean;
-    readonly update: boolean;
-    readonly delete: boolean;
-    readonly truncate: boolean;
-  };
 }
 
 export const quoteIdentifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
@@ -160,6 +135,7 @@ export async function readTable(client: Client, name: TableName): Promise<Target
   const keys = (await client.query<{ columns: string[] }>(keysSql, [table.oid])).rows;
   const rules = (await client.query<RulesRow>(rulesSql, [table.oid])).rows[0]!;
   return {
+    id: String(table.oid),
     oid: table.oid,
     name: `${table.nspname}.${table.relname}`,
     sql: `${quoteIdentifier(table.nspname)}.${quoteIdentifier(table.relname)}`,

@@ -8,52 +8,11 @@ import {
   configDef,
 } from '../../../runtime/api/index.ts';
 import { checkSqlSinkConfig, type SqlSinkValues, sqlSinkKeys } from '../../shared/sqlSinkConfig.ts';
-import { splitName } from '../../shared/tableName.ts';
+import { deliveryKeys, offsetsTable } from '../../shared/sqlSinkDelivery.ts';
 import { type ConnectionKeys, connectionOptions } from './connection.ts';
-import { OffsetLedger } from './offsetLedger.ts';
+import { OffsetStore } from './offsetStore.ts';
 
 const postgresKeys = {
-  connections: {
-    type: 'INT',
-    default: 4,
-    min: 1,
-    max: 100,
-    importance: 'MEDIUM',
-    documentation:
-      'Over how many connections a task writes at the same time while the target holds it up; otherwise it takes one. Rows with one key take the same connection; tables with further unique indexes or foreign keys take one for all their rows.',
-    group: 'Writes',
-    orderInGroup: 7,
-  },
-  'commit.order': {
-    type: 'STRING',
-    default: 'key',
-    oneOf: ['key', 'source'],
-    ignoreCase: true,
-    importance: 'MEDIUM',
-    documentation:
-      'key: the changes of each key are committed in their order, and nothing is promised of different keys. source: each flush is one transaction, and they are committed in the order in which the task got the records; connections then has no effect.',
-    group: 'Writes',
-    orderInGroup: 8,
-  },
-  'delivery.guarantee': {
-    type: 'STRING',
-    default: 'at-least-once',
-    oneOf: ['at-least-once', 'exactly-once'],
-    ignoreCase: true,
-    importance: 'MEDIUM',
-    documentation:
-      'exactly-once: the offsets are kept in a table of the target and written in the transaction of the rows, so that no record is ever applied twice, whatever is killed. Each flush is one transaction; connections then has no effect.',
-    group: 'Writes',
-    orderInGroup: 9,
-  },
-  'exactly.once.offsets.table': {
-    type: 'STRING',
-    default: 'millrace_sink_offsets',
-    importance: 'LOW',
-    documentation: 'The table for those offsets, as table or schema.table. It is created where it is missing.',
-    group: 'Writes',
-    orderInGroup: 10,
-  },
   'session.replication.role': {
     type: 'STRING',
     default: null,
@@ -67,7 +26,8 @@ const postgresKeys = {
   },
 } as const satisfies ConfigKeys;
 
-const sinkKeys = { ...sqlSinkKeys, ...postgresKeys };
+const furtherKeys = { ...deliveryKeys, ...postgresKeys };
+const sinkKeys = { ...sqlSinkKeys, ...furtherKeys };
 type SinkValues = ConfigValues<typeof sinkKeys>;
 
 export const sinkConfigDef = configDef(sinkKeys);
@@ -75,7 +35,7 @@ export const sinkConfigDef = configDef(sinkKeys);
 /** Everything that can be said without a connection. */
 export function checkSinkConfig(config: Config): readonly ConfigError[] {
   const { values, errors } = sinkConfigDef.parse(config);
-  const found = [...errors, ...checkSqlSinkConfig(config, Object.keys(postgresKeys))];
+  const found = [...errors, ...checkSqlSinkConfig(config, Object.keys(furtherKeys))];
   if (values['connection.url'] === undefined) return found;
   try {
     connectionOptions({ url: values['connection.url'], user: null, password: null });
@@ -93,12 +53,8 @@ export const connectionKeys = (values: SqlSinkValues): ConnectionKeys => ({
   password: values['connection.password']?.reveal() ?? null,
 });
 
-/** Connections that write at the same time. With exactly-once all rows up to an offset are in one transaction with it. */
-export const laneCount = (values: SinkValues): number =>
-  values['commit.order'] === 'source' || isExactlyOnce(values) ? 1 : values.connections;
-
-const isExactlyOnce = (values: SinkValues): boolean => values['delivery.guarantee'] === 'exactly-once';
-
 /** null = at least once. */
-export const exactlyOnceLedger = (values: SinkValues, connectorName: string): OffsetLedger | null =>
-  isExactlyOnce(values) ? new OffsetLedger(connectorName, splitName(values['exactly.once.offsets.table'])) : null;
+export function offsetStore(values: SinkValues, connectorName: string): OffsetStore | null {
+  const table = offsetsTable(values);
+  return table === null ? null : new OffsetStore(connectorName, table);
+}

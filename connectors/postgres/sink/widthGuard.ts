@@ -3,23 +3,11 @@
  * wider then, and the record written; without auto.evolve the target refuses it.
  */
 import { Decimal, type Schema } from '../../../schemas/data/index.ts';
+import { ColumnTooNarrow } from '../../shared/columnTooNarrow.ts';
 import { sourceKind } from '../../shared/sourceKind.ts';
+import type { FieldWriter } from '../../shared/tupleFields.ts';
 import type { TargetColumn } from './catalog.ts';
-import type { FieldWriter } from './fieldWriter.ts';
 import { numericScale } from './numericWriter.ts';
-
-/** Never leaves the sink. */
-export class ColumnTooNarrow extends Error {
-  readonly column: TargetColumn;
-  /** One that holds every value of the field. */
-  readonly widerType: string;
-
-  constructor(column: TargetColumn, widerType: string) {
-    super(`column ${column.name} is too narrow`);
-    this.column = column;
-    this.widerType = widerType;
-  }
-}
 
 const INTEGER_LIMITS: Readonly<Record<string, number>> = { int2: 2 ** 15, int4: 2 ** 31 };
 
@@ -29,7 +17,7 @@ export function guardWidth(column: TargetColumn, schema: Schema | null, write: F
   if (isTooWide === null) return write;
   const widerType = column.typeName in INTEGER_LIMITS ? 'bigint' : column.typeSql;
   return (value, out) => {
-    if (isTooWide(value)) throw new ColumnTooNarrow(column, widerType);
+    if (isTooWide(value)) throw new ColumnTooNarrow(column.name, widerType);
     write(value, out);
   };
 }

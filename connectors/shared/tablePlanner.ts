@@ -2,15 +2,12 @@
  * Finds the plan for a run of records and a table, reads tables from the catalog once, and creates or changes them where the config allows it.
  * DDL runs by itself, never beside data: everything written before is flushed first.
  */
-import { ConnectError, type Logger } from '../../../runtime/api/index.ts';
-import type { Schema } from '../../../schemas/data/index.ts';
-import { DELETED_FIELD } from '../../shared/changeEnvelope.ts';
-import type { ChangeRun } from '../../shared/changeRun.ts';
-import type { Retry } from '../../shared/retryTransient.ts';
-import type { SqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
-import type { TableName } from '../../shared/tableName.ts';
-import { quoteIdentifier, readSchemaName, readTable, type TargetTable } from './catalog.ts';
-import { isState, reasonOf } from './pgFailure.ts';
+import { ConnectError, type Logger } from '../../runtime/api/index.ts';
+import type { Schema } from '../../schemas/data/index.ts';
+import { DELETED_FIELD } from './changeEnvelope.ts';
+import type { ChangeRun } from './changeRun.ts';
+import type { ColumnTooNarrow } from './columnTooNarrow.ts';
+import type { Retry } from './retryTransient.ts';
 import {
   checkRequired,
   type Matched,
@@ -21,57 +18,40 @@ import {
   wantedColumns,
 } from './rowPlan.ts';
 import type { ShapeList } from './rowShape.ts';
-import type { Session } from './session.ts';
-import {
-  addColumnsSql,
-  columnType,
-  createSchemaSql,
-  createTableSql,
-  tableSql,
-  widenColumnsSql,
-  widenSql,
-} from './tableDdl.ts';
-import type { ColumnTooNarrow } from './widthGuard.ts';
+import type { SqlDialect } from './sqlDialect.ts';
+import type { SqlSinkSettings } from './sqlSinkConfig.ts';
+import type { SqlTable, SqlTypes } from './sqlTypes.ts';
+import type { TableName } from './tableName.ts';
 
-/** Duplicate table, column, object, and unique violations of the catalog: another task did the same at the same time. */
-const RACED = ['42P07', '42701', '42710', '23505', 'XX000'];
 const MAX_PLANS = 1000;
+const MAX_ADD_TRIES = 5;
 
-/** Without modifiers, under the short one of its names. */
-const shortType = (type: string): string =>
-  type
-    .replace(/\(.*?\)/, '')
-    .replace(' without time zone', '')
-    .replace(' with time zone', 'tz')
-    .replace('character varying', 'varchar')
-    .replace('bit varying', 'varbit');
+const columnsId = (run: ChangeRun, table: SqlTable): string => `${table.id}:${run.batch.topic}`;
 
-const columnsId = (run: ChangeRun, table: TargetTable): string => `${table.oid}:${run.batch.topic}`;
-
-export class Planner {
-  readonly #session: Session;
+export class TablePlanner<S extends SqlTypes> {
+  readonly #dialect: SqlDialect<S>;
   readonly #settings: SqlSinkSettings;
-  readonly #shapes: ShapeList;
+  readonly #shapes: ShapeList<S>;
   readonly #retry: Retry;
   readonly #drain: () => Promise<void>;
   readonly #logger: Logger;
-  readonly #tables = new Map<string, TargetTable>();
-  readonly #plans = new Map<string, RowPlan>();
-  /** By topic and table: the columns that records had last, with their types. */
-  readonly #lastColumns = new Map<string, ReadonlyMap<string, string>>();
+  readonly #tables = new Map<string, S['table']>();
+  readonly #plans = new Map<string, RowPlan<S>>();
+  /** By topic and table: the columns that records had last. */
+  readonly #lastColumns = new Map<string, readonly S['column'][]>();
   readonly #schemaIds = new WeakMap<Schema, number>();
   #nextSchemaId = 1;
 
   constructor(options: {
-    session: Session;
+    dialect: SqlDialect<S>;
     settings: SqlSinkSettings;
-    shapes: ShapeList;
+    shapes: ShapeList<S>;
     retry: Retry;
     /** Flushes what was collected so far. */
     drain: () => Promise<void>;
     logger: Logger;
   }) {
-    this.#session = options.session;
+    this.#dialect = options.dialect;
     this.#settings = options.settings;
     this.#shapes = options.shapes;
     this.#retry = options.retry;
@@ -80,7 +60,7 @@ export class Planner {
   }
 
   /** null = there is nothing to do: only deletions, from a table that is still to be created. */
-  async plan(run: ChangeRun, name: TableName): Promise<RowPlan | null> {
+  async plan(run: ChangeRun, name: TableName): Promise<RowPlan<S> | null> {
     const id = this.#planId(run, name);
     const known = this.#plans.get(id);
     if (known) return known;
@@ -92,13 +72,10 @@ export class Planner {
   }
 
   /** Makes a column wider, and plans anew. */
-  async widen(
-    run: ChangeRun,
-    name: TableName,
-    plan: RowPlan,
-    { column, widerType }: ColumnTooNarrow,
-  ): Promise<RowPlan> {
-    await this.#change(name, widenSql(plan.table, column, widerType));
+  async widen(run: ChangeRun, name: TableName, plan: RowPlan<S>, tooNarrow: ColumnTooNarrow): Promise<RowPlan<S>> {
+    const sql = this.#dialect.widenSql?.(plan.table, tooNarrow);
+    if (sql === undefined) throw tooNarrow;
+    await this.#change(name, sql);
     return (await this.plan(run, name)) ?? plan;
   }
 
@@ -119,7 +96,7 @@ export class Planner {
     return id;
   }
 
-  async #makePlan(run: ChangeRun, name: TableName): Promise<RowPlan | null> {
+  async #makePlan(run: ChangeRun, name: TableName): Promise<RowPlan<S> | null> {
     const { topic } = run.batch;
     const wanted = wantedColumns(run, this.#settings);
     const hasRows = run.fields.length > 0;
@@ -129,16 +106,16 @@ export class Planner {
       if (!this.#settings.autoCreate)
         throw new ConnectError(
           'SINK_TABLE_MISSING',
-          `table ${tableSql(name)} does not exist; create it, correct table.name.format, or set auto.create=true`,
+          `table ${this.#dialect.tableSql(name)} does not exist; create it, correct table.name.format, or set auto.create=true`,
           { place: { topic, table: name.table } },
         );
       table = await this.#createTable(name, wanted);
     }
-    let { matched, missing } = matchColumns(wanted, table);
+    let { matched, missing } = matchColumns<S>(wanted, table);
     if (missing.length > 0) {
       // The user may have added them since the table was read.
       table = (await this.#readAgain(name)) ?? table;
-      ({ matched, missing } = matchColumns(wanted, table));
+      ({ matched, missing } = matchColumns<S>(wanted, table));
     }
     if (missing.length > 0) {
       if (!this.#settings.autoEvolve)
@@ -148,23 +125,33 @@ export class Planner {
           { place: { topic, table: table.name, column: missing[0]!.name } },
         );
       this.#refuseRename(run, table, wanted, missing);
-      table = await this.#change(name, addColumnsSql(table, missing));
-      ({ matched, missing } = matchColumns(wanted, table));
+      // Another task that adds one of them at the same time makes the statement fail as a whole.
+      for (let left = MAX_ADD_TRIES; missing.length > 0; left--) {
+        const sql = this.#dialect.addColumnsSql(table, missing);
+        if (left === 0)
+          throw new ConnectError('SINK_DDL_FAILED', `${table.name} still lacks columns after ${sql}`, {
+            place: { topic, table: table.name, column: missing[0]!.name },
+          });
+        table = await this.#change(name, sql);
+        ({ matched, missing } = matchColumns<S>(wanted, table));
+      }
     }
-    const widen = this.#settings.autoEvolve ? widenColumnsSql(table, matched) : null;
+    const widen = this.#settings.autoEvolve ? this.#dialect.widenColumnsSql(table, matched) : null;
     if (widen !== null) {
       table = await this.#change(name, widen);
-      matched = matchColumns(wanted, table).matched;
+      matched = matchColumns<S>(wanted, table).matched;
     }
     return this.#checkedPlan(run, table, matched);
   }
 
-  #checkedPlan(run: ChangeRun, table: TargetTable, matched: readonly Matched[]): RowPlan {
-    const plan = makePlan(run, table, matched, this.#settings, this.#shapes);
+  #checkedPlan(run: ChangeRun, table: S['table'], matched: readonly Matched<S>[]): RowPlan<S> {
+    const plan = makePlan(run, table, matched, this.#settings, this.#shapes, this.#dialect);
     if (run.fields.length > 0 && this.#settings.insertMode !== 'update') checkRequired(plan, run.batch.topic);
     if (run.fields.length > 0) {
-      const columns = new Map(matched.map(({ column }) => [column.name, shortType(column.typeSql)]));
-      this.#lastColumns.set(columnsId(run, table), columns);
+      this.#lastColumns.set(
+        columnsId(run, table),
+        matched.map(({ column }) => column),
+      );
     }
     return plan;
   }
@@ -175,45 +162,47 @@ export class Planner {
    */
   #refuseRename(
     run: ChangeRun,
-    table: TargetTable,
+    table: S['table'],
     wanted: readonly WantedColumn[],
     missing: readonly WantedColumn[],
   ): void {
-    const names = new Set(matchColumns(wanted, table).matched.map(({ column }) => column.name));
-    const gone = [...(this.#lastColumns.get(columnsId(run, table)) ?? [])].filter(([column]) => !names.has(column));
-    for (const { name, field } of missing) {
-      const { schema } = field;
+    const { renameSql } = this.#dialect;
+    if (renameSql === undefined) return;
+    const names = new Set(matchColumns<S>(wanted, table).matched.map(({ column }) => column.name));
+    const gone = (this.#lastColumns.get(columnsId(run, table)) ?? []).filter(column => !names.has(column.name));
+    for (const want of missing) {
+      const { schema } = want.field;
       if (schema === null || schema.defaultValue === undefined || schema.defaultValue === null) continue;
-      const type = columnType({ name, schema });
-      const twin = gone.find(([, goneType]) => goneType === shortType(type));
-      if (twin === undefined) continue;
-      const [from, to] = [twin[0], name].map(quoteIdentifier);
-      throw new ConnectError(
-        'SINK_COLUMN_RENAMED',
-        `field "${name}" with a default is new and "${twin[0]}" of the same type is gone: if it was renamed, run ALTER TABLE ${table.sql} RENAME COLUMN ${from} TO ${to}; if it was added, ALTER TABLE ${table.sql} ADD COLUMN ${to} ${type} with its default; then restart the task`,
-        { place: { topic: run.batch.topic, table: table.name, column: name } },
-      );
+      for (const column of gone) {
+        const choice = renameSql(table, column, want);
+        if (choice === null) continue;
+        throw new ConnectError(
+          'SINK_COLUMN_RENAMED',
+          `field "${want.name}" with a default is new and "${column.name}" of the same type is gone: if it was renamed, run ${choice.rename}; if it was added, ${choice.add} with its default; then restart the task`,
+          { place: { topic: run.batch.topic, table: table.name, column: want.name } },
+        );
+      }
     }
   }
 
-  async #table(name: TableName): Promise<TargetTable | null> {
-    const id = tableSql(name);
+  async #table(name: TableName): Promise<S['table'] | null> {
+    const id = this.#dialect.tableSql(name);
     const known = this.#tables.get(id);
     if (known) return known;
-    const table = await this.#retry(() => this.#session.use(client => readTable(client, name)));
+    const table = await this.#retry(() => this.#dialect.readTable(name));
     if (table) this.#tables.set(id, table);
     return table;
   }
 
-  #readAgain(name: TableName): Promise<TargetTable | null> {
-    this.#tables.delete(tableSql(name));
+  #readAgain(name: TableName): Promise<S['table'] | null> {
+    this.#tables.delete(this.#dialect.tableSql(name));
     this.#plans.clear();
     return this.#table(name);
   }
 
-  async #createTable(name: TableName, wanted: readonly WantedColumn[]): Promise<TargetTable> {
+  async #createTable(name: TableName, wanted: readonly WantedColumn[]): Promise<S['table']> {
     const columns = wanted.filter(w => w.name !== DELETED_FIELD);
-    const sql = createTableSql(await this.#createSchema(name), columns);
+    const sql = this.#dialect.createTableSql(await this.#createSchema(name), columns);
     return this.#change(name, sql);
   }
 
@@ -221,34 +210,35 @@ export class Planner {
   async #createSchema(name: TableName): Promise<TableName> {
     const { schema } = name;
     if (schema === null) return name;
-    const found = await this.#retry(() => this.#session.use(client => readSchemaName(client, schema)));
+    const found = await this.#retry(() => this.#dialect.readSchemaName(schema));
     if (found !== null) return { ...name, schema: found };
-    await this.#runDdl(name, createSchemaSql(schema));
+    await this.#runDdl(name, this.#dialect.createSchemaSql(schema));
     return name;
   }
 
   /** Runs DDL and reads the table anew. */
-  async #change(name: TableName, sql: string): Promise<TargetTable> {
+  async #change(name: TableName, sql: string): Promise<S['table']> {
     await this.#runDdl(name, sql);
     const table = await this.#readAgain(name);
     if (table) return table;
-    throw new ConnectError('SINK_DDL_FAILED', `${tableSql(name)} is not there after ${sql}`);
+    throw new ConnectError('SINK_DDL_FAILED', `${this.#dialect.tableSql(name)} is not there after ${sql}`);
   }
 
   /** Another task may have been faster: what counts is what the table is afterwards. */
   async #runDdl(name: TableName, sql: string): Promise<void> {
     await this.#drain();
     this.#logger.info({ statement: sql }, 'changing the target as auto.create or auto.evolve ask');
-    await this.#retry(() => this.#session.use(client => client.query(sql))).catch(error => {
-      if (isState(error, ...RACED)) return;
+    await this.#retry(() => this.#dialect.runDdl(sql)).catch(error => {
+      const kind = this.#dialect.classifyDdl(error);
+      if (kind === 'raced') return;
       const options = { cause: error, place: { table: name.table } };
-      throw isState(error, '42501')
+      throw kind === 'privilege'
         ? new ConnectError(
             'SINK_PRIVILEGE',
-            `the user of the sink may not run ${sql}: ${reasonOf(error)}; grant it the right, or make the change yourself`,
+            `the user of the sink may not run ${sql}: ${this.#dialect.reasonOf(error)}; grant it the right, or make the change yourself`,
             options,
           )
-        : new ConnectError('SINK_DDL_FAILED', `${sql} failed: ${reasonOf(error)}`, options);
+        : new ConnectError('SINK_DDL_FAILED', `${sql} failed: ${this.#dialect.reasonOf(error)}`, options);
     });
   }
 }

@@ -1,47 +1,63 @@
 /** The sink task: batches in, rows encoded into the lane, which writes them while the next are encoded. Offsets are safe only when the lane is empty. */
 import {
+  asConnectError,
   type Config,
+  type ConfigError,
   ConnectError,
   type SinkBatch,
   type SinkTask,
   type SinkTaskContext,
   type TopicPartition,
-} from '../../../runtime/api/index.ts';
-import { UnavailableValue } from '../../shared/changeEnvelope.ts';
-import { Change, type ChangeRun, type RunNeeds, readRuns } from '../../shared/changeRun.ts';
-import { FlushLane } from '../../shared/flushLane.ts';
-import { FlushLanes } from '../../shared/flushLanes.ts';
-import { type Retry, retryTransient } from '../../shared/retryTransient.ts';
-import { type SqlSinkSettings, sqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
-import { sourceFieldsOf, type TableName, tableNameOf } from '../../shared/tableName.ts';
-import { Applier } from './applier.ts';
-import { checkSinkConfig, connectionKeys, exactlyOnceLedger, laneCount, sinkConfigDef } from './config.ts';
-import { connectionOptions } from './connection.ts';
-import { CopyTrust } from './copyTrust.ts';
+} from '../../runtime/api/index.ts';
+import { UnavailableValue } from './changeEnvelope.ts';
+import { Change, type ChangeRun, type RunNeeds, readRuns } from './changeRun.ts';
+import { FlushLane } from './flushLane.ts';
+import { FlushLanes } from './flushLanes.ts';
 import type { OffsetLedger } from './offsetLedger.ts';
-import { asSinkError, classifyPgFailure, isContention } from './pgFailure.ts';
-import { Planner } from './planner.ts';
+import { type Retry, retryTransient } from './retryTransient.ts';
 import { RowEncoder } from './rowEncoder.ts';
 import { ShapeList } from './rowShape.ts';
-import { runScript } from './script.ts';
-import { Session } from './session.ts';
+import type { SqlTarget } from './sqlDialect.ts';
+import type { SqlSinkSettings } from './sqlSinkConfig.ts';
+import type { SqlTypes } from './sqlTypes.ts';
+import { sourceFieldsOf, type TableName, tableNameOf } from './tableName.ts';
+import { TablePlanner } from './tablePlanner.ts';
 
-export class PostgresSinkTask implements SinkTask {
+export interface TargetOptions<S extends SqlTypes> {
+  readonly config: Config;
+  readonly settings: SqlSinkSettings;
+  readonly shapes: ShapeList<S>;
+  readonly context: SinkTaskContext;
+}
+
+/** One kind of target: its configuration, and how to write to it. */
+export interface SqlSinkKind<S extends SqlTypes> {
+  /** Everything that can be said without a connection. */
+  checkConfig(config: Config): readonly ConfigError[];
+  settings(config: Config): SqlSinkSettings;
+  target(options: TargetOptions<S>): SqlTarget<S>;
+}
+
+export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
+  readonly #kind: SqlSinkKind<S>;
   #context!: SinkTaskContext;
   #settings!: SqlSinkSettings;
   #needs!: RunNeeds;
-  #sessions: readonly Session[] = [];
-  #planner!: Planner;
+  #target: SqlTarget<S> | null = null;
+  #planner!: TablePlanner<S>;
   #encoder!: RowEncoder;
   #lanes: FlushLanes | null = null;
   #ledger: OffsetLedger | null = null;
   #retry!: Retry;
 
+  constructor(kind: SqlSinkKind<S>) {
+    this.#kind = kind;
+  }
+
   async start(config: Config, context: SinkTaskContext): Promise<void> {
-    const [problem] = checkSinkConfig(config);
+    const [problem] = this.#kind.checkConfig(config);
     if (problem) throw new ConnectError('CONFIG_INVALID', problem.message);
-    const { values } = sinkConfigDef.parse(config);
-    const settings = sqlSinkSettings(values, config);
+    const settings = this.#kind.settings(config);
     this.#context = context;
     this.#settings = settings;
     this.#needs = {
@@ -50,49 +66,38 @@ export class PostgresSinkTask implements SinkTask {
       sourceFields: sourceFieldsOf(settings.tableName.format),
     };
     const { logger, metrics, signal } = context;
-    const options = connectionOptions(connectionKeys(values));
-    const sessions = Array.from(
-      { length: laneCount(values) },
-      () => new Session(options, values['session.replication.role'], logger),
-    );
-    this.#sessions = sessions;
+    const shapes = new ShapeList<S>();
+    const target = this.#kind.target({ config, settings, shapes, context });
+    this.#target = target;
     const retry = retryTransient({
-      classify: classifyPgFailure,
-      isContention,
+      classify: error => target.classify(error),
+      isContention: error => target.isContention(error),
       maxRetries: settings.maxRetries,
       retryBackoffMs: settings.retryBackoffMs,
       signal,
       logger,
       metrics,
     });
-    const shapes = new ShapeList();
-    const copyTrust = new CopyTrust();
-    const ledger = exactlyOnceLedger(values, context.connectorName);
-    this.#ledger = ledger;
+    this.#ledger = target.ledger;
     this.#retry = retry;
-    const bounds = { ...settings, maxBytes: Math.ceil(settings.maxBytes / sessions.length) };
+    const bounds = { ...settings, maxBytes: Math.ceil(settings.maxBytes / target.writers.length) };
     const lanes = new FlushLanes(
-      sessions.map(session => {
-        const target = new Applier({ session, shapes, mode: settings.insertMode, copyTrust, ledger, context });
-        return new FlushLane({ target, bounds, metrics, retry });
-      }),
+      target.writers.map(writer => new FlushLane({ target: writer, bounds, metrics, retry })),
       shape => shapes.get(shape).order,
     );
     this.#lanes = lanes;
-    const [session] = sessions as [Session];
     this.#encoder = new RowEncoder(settings, new UnavailableValue(settings.unavailablePlaceholder));
-    this.#planner = new Planner({ session, settings, shapes, retry, drain: () => lanes.drain(), logger });
-    await this.#failing(() => retry(() => session.use(async client => ledger?.create(client))));
+    const { dialect } = target;
+    this.#planner = new TablePlanner({ dialect, settings, shapes, retry, drain: () => lanes.drain(), logger });
+    await this.#failing(() => retry(() => target.open()));
   }
 
   /** Exactly once: what the target has is where to go on, whatever the consumer group says. */
   async open(partitions: readonly TopicPartition[]): Promise<void> {
     const ledger = this.#ledger;
     if (ledger === null) return;
-    const stored = await this.#failing(() =>
-      this.#retry(() => this.#sessions[0]!.use(client => ledger.claim(client, partitions))),
-    );
-    for (const [partition, offset] of stored) this.#context.seek(partition, offset);
+    const rows = await this.#failing(() => this.#retry(() => this.#target!.claimOffsets(partitions)));
+    for (const [partition, offset] of ledger.adopt(rows)) this.#context.seek(partition, offset);
   }
 
   put(batches: readonly SinkBatch[]): Promise<void> {
@@ -189,14 +194,7 @@ export class PostgresSinkTask implements SinkTask {
     const ledger = this.#ledger;
     const advances = ledger?.advanceTo(current) ?? [];
     if (ledger === null || advances.length === 0) return;
-    await this.#retry(() =>
-      this.#sessions[0]!.use(async client => {
-        await runScript(client, [ledger.statement(advances)]).catch(error => {
-          if (!ledger.isRefusal(error)) throw error;
-          return ledger.checkCommitted(client, advances);
-        });
-      }),
-    );
+    await this.#retry(() => this.#target!.moveOffsets(advances));
     ledger.committed(advances);
   }
 
@@ -206,10 +204,14 @@ export class PostgresSinkTask implements SinkTask {
   }
 
   async stop(): Promise<void> {
-    const sessions = this.#sessions;
-    this.#sessions = [];
-    await Promise.all(sessions.map(session => session.close()));
+    const target = this.#target;
+    this.#target = null;
+    await target?.close();
     await this.#lanes?.abandon();
+  }
+
+  #asFailure(error: unknown): ConnectError {
+    return this.#target?.asFailure(error) ?? asConnectError(error, 'SINK_WRITE_FAILED');
   }
 
   async #failing<T>(work: () => Promise<T>): Promise<T> {
@@ -217,7 +219,7 @@ export class PostgresSinkTask implements SinkTask {
       return await work();
     } catch (error) {
       if (this.#context.signal.aborted) throw error;
-      const failure = asSinkError(error);
+      const failure = this.#asFailure(error);
       if (!failure.retriable) throw failure;
       // Retries are made in here; to get the same records again would help nothing.
       throw new ConnectError(failure.code, failure.message, { cause: failure, place: failure.place });
