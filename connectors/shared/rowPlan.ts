@@ -5,8 +5,9 @@ import { DELETED_FIELD } from './changeEnvelope.ts';
 import type { ChangeRun, RunField } from './changeRun.ts';
 import { matchColumn } from './columnMatch.ts';
 import type { RowShape, ShapeColumn, ShapeList } from './rowShape.ts';
+import type { SqlDialect } from './sqlDialect.ts';
 import type { SqlSinkSettings } from './sqlSinkConfig.ts';
-import { columnsOf, type FindCodec, type SqlTable, type SqlTypes } from './sqlTypes.ts';
+import { columnsOf, type SqlTable, type SqlTypes } from './sqlTypes.ts';
 import type { FieldWriter } from './tupleFields.ts';
 
 /** Where the value of a column comes from: a field of the record key, of the row, or the record's place in Kafka. */
@@ -121,11 +122,11 @@ export function makePlan<S extends SqlTypes>(
   matched: readonly Matched<S>[],
   settings: SqlSinkSettings,
   shapes: ShapeList<S>,
-  findCodec: FindCodec<S>,
+  dialect: Pick<SqlDialect<S>, 'columnCodec' | 'guardWidth'>,
 ): RowPlan<S> {
   const place = { topic: run.batch.topic, table: table.name };
   const planned = matched.map(({ wanted, column }): PlannedColumn<S> => {
-    const codec = findCodec(column, wanted.field.schema);
+    const codec = dialect.columnCodec(column, wanted.field.schema);
     if (codec === null)
       throw new ConnectError(
         'SINK_TYPE_MISMATCH',
@@ -134,7 +135,9 @@ export function makePlan<S extends SqlTypes>(
       );
     const replaces = settings.replaceNullWithDefault && !run.isEnvelope && wanted.input.from === 'row';
     const nullDefault = replaces ? (wanted.field.schema?.defaultValue ?? undefined) : undefined;
-    return { column, codec, input: wanted.input, write: codec.write, nullDefault };
+    const { schema } = wanted.field;
+    const write = (settings.autoEvolve && dialect.guardWidth?.(column, schema, codec.write)) || codec.write;
+    return { column, codec, input: wanted.input, write, nullDefault };
   });
   const byPosition = (a: PlannedColumn<S>, b: PlannedColumn<S>): number => a.column.position - b.column.position;
   const isKey = new Set(matched.filter(m => m.wanted.isKey).map(m => m.column));

@@ -1,11 +1,14 @@
 /** What differs between the databases that a SQL sink writes to, as the shared parts of a sink ask for it. */
 import type { ConnectError, TopicPartition } from '../../runtime/api/index.ts';
+import type { Schema } from '../../schemas/data/index.ts';
+import type { ColumnTooNarrow } from './columnTooNarrow.ts';
 import type { FlushTarget } from './flushLane.ts';
 import type { Advance, LedgerRow, OffsetLedger } from './offsetLedger.ts';
 import type { FailureClass } from './retryTransient.ts';
 import type { Matched, WantedColumn } from './rowPlan.ts';
 import type { FindCodec, SqlTypes } from './sqlTypes.ts';
 import type { TableName } from './tableName.ts';
+import type { FieldWriter } from './tupleFields.ts';
 
 /** Tables and their DDL. */
 export interface SqlDialect<S extends SqlTypes> {
@@ -21,6 +24,11 @@ export interface SqlDialect<S extends SqlTypes> {
   addColumnsSql(table: S['table'], missing: readonly WantedColumn[]): string;
   /** Columns that have become too narrow for their fields, made wider; null where all are wide enough. */
   widenColumnsSql(table: S['table'], matched: readonly Matched<S>[]): string | null;
+  /** Where columns can be made wider for single values: the writer, or one that throws ColumnTooNarrow before it. */
+  guardWidth?(column: S['column'], schema: Schema | null, write: FieldWriter): FieldWriter;
+  widenSql?(table: S['table'], tooNarrow: ColumnTooNarrow): string;
+  /** The two statements between which only the user can choose, if a column that is gone could be the new one by another name; null = it could not. */
+  renameSql?(table: S['table'], gone: S['column'], wanted: WantedColumn): { rename: string; add: string } | null;
   runDdl(sql: string): Promise<void>;
   /** `raced`: another task did the same at the same time. `privilege`: the user may not. */
   classifyDdl(error: unknown): 'raced' | 'privilege' | 'other';

@@ -136,14 +136,15 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
   }
 
   async #encodeRange(run: ChangeRun, from: number, to: number, name: TableName): Promise<void> {
-    const plan = await this.#planner.plan(run, name);
+    let plan = await this.#planner.plan(run, name);
     if (plan === null) return;
     const lanes = this.#lanes!;
     for (let at = from; at < to; ) {
       const { log, room, maxBytes } = await lanes.open();
-      const { next, error } = this.#encoder.encode(run, plan, at, Math.min(to, at + room), log, maxBytes);
+      const { next, error, tooNarrow } = this.#encoder.encode(run, plan, at, Math.min(to, at + room), log, maxBytes);
       await lanes.take(log);
       at = next;
+      if (tooNarrow) plan = await this.#planner.widen(run, name, plan, tooNarrow);
       if (error) {
         this.#context.metrics.count('rejected_records');
         await this.#context.reportErrantRecord(run.batch.record(run.from + next - 1), error);

@@ -6,6 +6,7 @@ import { ConnectError, type Logger } from '../../runtime/api/index.ts';
 import type { Schema } from '../../schemas/data/index.ts';
 import { DELETED_FIELD } from './changeEnvelope.ts';
 import type { ChangeRun } from './changeRun.ts';
+import type { ColumnTooNarrow } from './columnTooNarrow.ts';
 import type { Retry } from './retryTransient.ts';
 import {
   checkRequired,
@@ -19,11 +20,13 @@ import {
 import type { ShapeList } from './rowShape.ts';
 import type { SqlDialect } from './sqlDialect.ts';
 import type { SqlSinkSettings } from './sqlSinkConfig.ts';
-import type { SqlTypes } from './sqlTypes.ts';
+import type { SqlTable, SqlTypes } from './sqlTypes.ts';
 import type { TableName } from './tableName.ts';
 
 const MAX_PLANS = 1000;
 const MAX_ADD_TRIES = 5;
+
+const columnsId = (run: ChangeRun, table: SqlTable): string => `${table.id}:${run.batch.topic}`;
 
 export class TablePlanner<S extends SqlTypes> {
   readonly #dialect: SqlDialect<S>;
@@ -34,6 +37,8 @@ export class TablePlanner<S extends SqlTypes> {
   readonly #logger: Logger;
   readonly #tables = new Map<string, S['table']>();
   readonly #plans = new Map<string, RowPlan<S>>();
+  /** By topic and table: the columns that records had last. */
+  readonly #lastColumns = new Map<string, readonly S['column'][]>();
   readonly #schemaIds = new WeakMap<Schema, number>();
   #nextSchemaId = 1;
 
@@ -64,6 +69,14 @@ export class TablePlanner<S extends SqlTypes> {
     if (this.#plans.size >= MAX_PLANS) this.#plans.clear();
     this.#plans.set(id, plan);
     return plan;
+  }
+
+  /** Makes a column wider, and plans anew. */
+  async widen(run: ChangeRun, name: TableName, plan: RowPlan<S>, tooNarrow: ColumnTooNarrow): Promise<RowPlan<S>> {
+    const sql = this.#dialect.widenSql?.(plan.table, tooNarrow);
+    if (sql === undefined) throw tooNarrow;
+    await this.#change(name, sql);
+    return (await this.plan(run, name)) ?? plan;
   }
 
   #planId(run: ChangeRun, name: TableName): string {
@@ -111,6 +124,7 @@ export class TablePlanner<S extends SqlTypes> {
           `${table.name} has no column for ${missing.map(w => `"${w.name}"`).join(', ')}; add it, leave it out with field.exclude.list, or set auto.evolve=true`,
           { place: { topic, table: table.name, column: missing[0]!.name } },
         );
+      this.#refuseRename(run, table, wanted, missing);
       // Another task that adds one of them at the same time makes the statement fail as a whole.
       for (let left = MAX_ADD_TRIES; missing.length > 0; left--) {
         const sql = this.#dialect.addColumnsSql(table, missing);
@@ -131,9 +145,44 @@ export class TablePlanner<S extends SqlTypes> {
   }
 
   #checkedPlan(run: ChangeRun, table: S['table'], matched: readonly Matched<S>[]): RowPlan<S> {
-    const plan = makePlan(run, table, matched, this.#settings, this.#shapes, this.#dialect.columnCodec);
+    const plan = makePlan(run, table, matched, this.#settings, this.#shapes, this.#dialect);
     if (run.fields.length > 0 && this.#settings.insertMode !== 'update') checkRequired(plan, run.batch.topic);
+    if (run.fields.length > 0) {
+      this.#lastColumns.set(
+        columnsId(run, table),
+        matched.map(({ column }) => column),
+      );
+    }
     return plan;
+  }
+
+  /**
+   * A field with a default comes where one of the same type goes: a column was renamed, and rows that are there must keep their values, or one was added
+   * and another dropped, and they take the default. The records do not tell.
+   */
+  #refuseRename(
+    run: ChangeRun,
+    table: S['table'],
+    wanted: readonly WantedColumn[],
+    missing: readonly WantedColumn[],
+  ): void {
+    const { renameSql } = this.#dialect;
+    if (renameSql === undefined) return;
+    const names = new Set(matchColumns<S>(wanted, table).matched.map(({ column }) => column.name));
+    const gone = (this.#lastColumns.get(columnsId(run, table)) ?? []).filter(column => !names.has(column.name));
+    for (const want of missing) {
+      const { schema } = want.field;
+      if (schema === null || schema.defaultValue === undefined || schema.defaultValue === null) continue;
+      for (const column of gone) {
+        const choice = renameSql(table, column, want);
+        if (choice === null) continue;
+        throw new ConnectError(
+          'SINK_COLUMN_RENAMED',
+          `field "${want.name}" with a default is new and "${column.name}" of the same type is gone: if it was renamed, run ${choice.rename}; if it was added, ${choice.add} with its default; then restart the task`,
+          { place: { topic: run.batch.topic, table: table.name, column: want.name } },
+        );
+      }
+    }
   }
 
   async #table(name: TableName): Promise<S['table'] | null> {

@@ -2,6 +2,7 @@
 import {
   type Config,
   type ConfigError,
+  type ConfigKeys,
   type ConfigValues,
   ConnectError,
   configDef,
@@ -11,7 +12,22 @@ import { deliveryKeys, offsetsTable } from '../../shared/sqlSinkDelivery.ts';
 import { type ConnectionKeys, connectionOptions } from './connection.ts';
 import { OffsetStore } from './offsetStore.ts';
 
-const sinkKeys = { ...sqlSinkKeys, ...deliveryKeys };
+const postgresKeys = {
+  'session.replication.role': {
+    type: 'STRING',
+    default: null,
+    oneOf: ['origin', 'replica', 'local'],
+    ignoreCase: true,
+    importance: 'LOW',
+    documentation:
+      'session_replication_role of the connections. replica: triggers and foreign keys of the target are neither run nor checked, as for a subscription; needs the right to set it.',
+    group: 'Writes',
+    orderInGroup: 11,
+  },
+} as const satisfies ConfigKeys;
+
+const furtherKeys = { ...deliveryKeys, ...postgresKeys };
+const sinkKeys = { ...sqlSinkKeys, ...furtherKeys };
 type SinkValues = ConfigValues<typeof sinkKeys>;
 
 export const sinkConfigDef = configDef(sinkKeys);
@@ -19,7 +35,7 @@ export const sinkConfigDef = configDef(sinkKeys);
 /** Everything that can be said without a connection. */
 export function checkSinkConfig(config: Config): readonly ConfigError[] {
   const { values, errors } = sinkConfigDef.parse(config);
-  const found = [...errors, ...checkSqlSinkConfig(config, Object.keys(deliveryKeys))];
+  const found = [...errors, ...checkSqlSinkConfig(config, Object.keys(furtherKeys))];
   if (values['connection.url'] === undefined) return found;
   try {
     connectionOptions({ url: values['connection.url'], user: null, password: null });

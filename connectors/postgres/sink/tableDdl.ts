@@ -1,6 +1,7 @@
 /** CREATE TABLE and ALTER TABLE from the schemas of records: types that hold every value of the field exactly. Pure text; `Planner` runs it. */
 import { ConnectError } from '../../../runtime/api/index.ts';
 import { decimalScale, type Schema } from '../../../schemas/data/index.ts';
+import type { ColumnTooNarrow } from '../../shared/columnTooNarrow.ts';
 import type { Matched, WantedColumn } from '../../shared/rowPlan.ts';
 import { sourceKind } from '../../shared/sourceKind.ts';
 import type { TableName } from '../../shared/tableName.ts';
@@ -202,6 +203,33 @@ export function widenColumnsSql(table: TargetTable, matched: readonly Matched<Pg
   });
   return parts.length === 0 ? null : `alter table ${table.sql} ${parts.join(', ')}`;
 }
+
+export const widenSql = (table: TargetTable, { column, widerType }: ColumnTooNarrow): string =>
+  `alter table ${table.sql} alter column ${quoteIdentifier(column)} type ${widerType}`;
+
+/** Only a column of the same type can be the one that a field is the new name of. */
+export function renameSql(
+  table: TargetTable,
+  gone: TargetColumn,
+  wanted: WantedColumn,
+): { rename: string; add: string } | null {
+  const type = columnType({ name: wanted.name, schema: wanted.field.schema });
+  if (shortType(type) !== shortType(gone.typeSql)) return null;
+  const [from, to] = [gone.name, wanted.name].map(quoteIdentifier);
+  return {
+    rename: `ALTER TABLE ${table.sql} RENAME COLUMN ${from} TO ${to}`,
+    add: `ALTER TABLE ${table.sql} ADD COLUMN ${to} ${type}`,
+  };
+}
+
+/** Without modifiers, under the short one of its names. */
+const shortType = (type: string): string =>
+  type
+    .replace(/\(.*?\)/, '')
+    .replace(' without time zone', '')
+    .replace(' with time zone', 'tz')
+    .replace('character varying', 'varchar')
+    .replace('bit varying', 'varbit');
 
 function widerType(column: TargetColumn, schema: Schema): string | null {
   const kind = sourceKind(schema);

@@ -15,7 +15,16 @@ import { asSinkError, classifyPgFailure, isContention, isState, reasonOf } from 
 import type { PgTypes } from './pgTypes.ts';
 import { runScript } from './script.ts';
 import { Session } from './session.ts';
-import { addColumnsSql, createSchemaSql, createTableSql, tableSql, widenColumnsSql } from './tableDdl.ts';
+import {
+  addColumnsSql,
+  createSchemaSql,
+  createTableSql,
+  renameSql,
+  tableSql,
+  widenColumnsSql,
+  widenSql,
+} from './tableDdl.ts';
+import { guardWidth } from './widthGuard.ts';
 
 /** Duplicate table, column, object, and unique violations of the catalog: another task did the same at the same time. */
 const RACED = ['42P07', '42701', '42710', '23505', 'XX000'];
@@ -26,7 +35,10 @@ export const postgresSink: SqlSinkKind<PgTypes> = {
   target: ({ config, settings, shapes, context }) => {
     const { values } = sinkConfigDef.parse(config);
     const options = connectionOptions(connectionKeys(values));
-    const sessions = Array.from({ length: laneCount(values) }, () => new Session(options, context.logger));
+    const sessions = Array.from(
+      { length: laneCount(values) },
+      () => new Session(options, values['session.replication.role'], context.logger),
+    );
     const store = offsetStore(values, context.connectorName);
     const offsets = store && { store, ledger: new OffsetLedger(context.connectorName, store.table) };
     const copyTrust = new CopyTrust();
@@ -83,6 +95,9 @@ const postgresDialect = (session: Session): SqlDialect<PgTypes> => ({
   createTableSql,
   addColumnsSql,
   widenColumnsSql,
+  guardWidth,
+  widenSql,
+  renameSql,
   runDdl: sql =>
     session.use(async client => {
       await client.query(sql);
