@@ -12,6 +12,8 @@ export interface TargetColumn extends SqlColumn {
   readonly length: number | null;
   /** Digits after the point of DECIMAL, of a second of times. */
   readonly scale: number;
+  /** Whether it is the first column of an index, or part of the primary key. */
+  readonly isIndexed: boolean;
   /** Of ENUM and SET. */
   readonly labels: readonly string[];
   /** For MODIFY COLUMN: everything behind the type, as SQL; null = not to be touched. */
@@ -42,7 +44,8 @@ const columnsSql = `
   select column_name as name, ordinal_position as position, lower(data_type) as data_type, column_type as column_type,
     character_maximum_length as length, numeric_precision as digits, numeric_scale as scale, datetime_precision as second_digits,
     character_set_name as charset, collation_name as collation, is_nullable as nullable, column_default as default_value, extra as extra,
-    coalesce(generation_expression, '') as generation, column_comment as comment
+    coalesce(generation_expression, '') as generation, column_comment as comment,
+    column_key as key_kind
   from information_schema.columns where table_schema = ? and table_name = ? order by ordinal_position`;
 
 const keysSql = `
@@ -72,6 +75,7 @@ interface ColumnRow extends RowDataPacket {
   extra: string;
   generation: string;
   comment: string;
+  key_kind: string;
 }
 type TableRow = RowDataPacket & { db: string; name: string };
 type LinkRow = RowDataPacket & { child: string; parent: string };
@@ -160,6 +164,7 @@ function targetColumn(row: ColumnRow, isMariaDb: boolean): TargetColumn {
     isUnsigned: /\bunsigned\b/i.test(row.column_type),
     length: length === null ? null : Number(length),
     scale: Number(row.scale ?? row.second_digits ?? 0),
+    isIndexed: row.key_kind !== '',
     labels: row.data_type === 'enum' || row.data_type === 'set' ? labelsOf(row.column_type) : [],
     restOfDefinition: restOfDefinition(row, hasDefault, isNotNull, isMariaDb),
   };

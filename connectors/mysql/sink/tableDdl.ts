@@ -1,6 +1,7 @@
 /** CREATE TABLE and ALTER TABLE from the schemas of records: types that hold every value of the field exactly. Pure text; the planner runs it. */
 import { ConnectError } from '../../../runtime/api/index.ts';
 import { decimalScale, type Schema } from '../../../schemas/data/index.ts';
+import type { ColumnTooNarrow } from '../../shared/columnTooNarrow.ts';
 import type { Matched, WantedColumn } from '../../shared/rowPlan.ts';
 import { sourceKind } from '../../shared/sourceKind.ts';
 import type { TableName } from '../../shared/tableName.ts';
@@ -201,6 +202,34 @@ export function widenColumnsSql(table: TargetTable, matched: readonly Matched<My
   });
   return parts.length === 0 ? null : `alter table ${table.sql} ${parts.join(', ')}`;
 }
+
+/** Only for columns that may be touched, see `guardWidth`. */
+export function widenSql(table: TargetTable, { column, widerType }: ColumnTooNarrow): string {
+  const rest = table.columns.find(c => c.name === column)?.restOfDefinition ?? '';
+  return `alter table ${table.sql} modify column ${quoteIdentifier(column)} ${widerType}${rest}`;
+}
+
+/** Only a column of the same type can be the one that a field is the new name of. */
+export function renameSql(
+  table: TargetTable,
+  gone: TargetColumn,
+  wanted: WantedColumn,
+): { rename: string; add: string } | null {
+  const type = columnType(wanted, table.isMariaDb);
+  if (bareType(type) !== bareType(gone.displayType)) return null;
+  const [from, to] = [gone.name, wanted.name].map(quoteIdentifier);
+  return {
+    rename: `ALTER TABLE ${table.sql} RENAME COLUMN ${from} TO ${to}`,
+    add: `ALTER TABLE ${table.sql} ADD COLUMN ${to} ${type}`,
+  };
+}
+
+/** Without lengths and character set; MariaDB shows JSON as what it is made of. */
+const bareType = (type: string): string =>
+  type
+    .replace(/\(.*?\)/, '')
+    .replace(/ character set .*/, '')
+    .replace(/^json$/, 'longtext');
 
 const INTEGER_RANKS: Readonly<Record<string, number>> = { tinyint: 1, smallint: 2, mediumint: 3, int: 4, bigint: 5 };
 

@@ -21,7 +21,16 @@ import {
 import type { MysqlTypes } from './mysqlTypes.ts';
 import { checkRefused, type MysqlOffsets, OffsetsRefused } from './offsetStore.ts';
 import { Session } from './session.ts';
-import { addColumnsSql, createSchemaSql, createTableSql, tableSql, widenColumnsSql } from './tableDdl.ts';
+import {
+  addColumnsSql,
+  createSchemaSql,
+  createTableSql,
+  renameSql,
+  tableSql,
+  widenColumnsSql,
+  widenSql,
+} from './tableDdl.ts';
+import { guardWidth } from './widthGuard.ts';
 
 /** Database, table or column exists: another task did the same at the same time. */
 const RACED = [1007, 1050, 1060];
@@ -91,6 +100,9 @@ const mysqlDialect = (session: Session): SqlDialect<MysqlTypes> => ({
   createTableSql: (name, wanted) => createTableSql(name, wanted, session.isMariaDb),
   addColumnsSql,
   widenColumnsSql,
+  guardWidth,
+  widenSql,
+  renameSql,
   runDdl: sql =>
     session.use(async ({ connection }) => {
       await connection.query(sql);

@@ -18,7 +18,7 @@ import {
   struct,
 } from '../../../../schemas/data/index.ts';
 import { avroSinkBatch, plainSinkBatch } from '../../../contract/sinkBatches.ts';
-import { flat, flatBatch, keySchema, type OrdersTarget, openOrders, topic, upsert } from './flatRecords.ts';
+import { flat, flatBatch, jsonBatch, keySchema, type OrdersTarget, openOrders, topic, upsert } from './flatRecords.ts';
 import { servers } from './mysqlTarget.ts';
 
 for (const [name, server] of servers) {
@@ -119,6 +119,80 @@ for (const [name, server] of servers) {
         [table, 'note'],
       );
       assert.deepEqual(column, { t: 'varchar(40)', n: 'NO', c: "what's it" });
+    });
+
+    it('auto.evolve widens a column for a value that no schema told of, and leaves columns of indexes alone', async () => {
+      const table = await orders.create(
+        "id bigint primary key, note varchar(5) not null comment 'n', n int, code varchar(5) unique, price decimal(4,2)",
+      );
+      await using run = await orders.start({ ...upsert(table), 'auto.evolve': 'true' }, { tolerate: true });
+      const record = (id: number, value: object) => ({ key: { id }, value: { id, ...value } });
+      await run.deliver(
+        jsonBatch([
+          record(1, { note: 'short', n: 1, code: 'a' }),
+          record(2, { note: 'longer than five', n: 2 ** 40, code: 'b' }),
+          record(3, { note: 'x', n: 3, code: 'too long' }),
+        ]),
+      );
+      const priced = struct(
+        [
+          ['id', INT64],
+          ['note', STRING],
+          ['price', decimalSchema(2)],
+        ],
+        { name: 'w.Priced' },
+      );
+      const row = new Struct(priced, [4n, 'y', new Decimal(1234567n, 2)]);
+      await run.deliver(
+        await avroSinkBatch({ topic, firstOffset: 3, keySchema, valueSchema: priced }, [
+          { key: new Struct(keySchema, [4n]), value: row },
+        ]),
+      );
+      assert.deepEqual(await orders.rows(table, 'id, note, n, code, price'), [
+        { id: '1', note: 'short', n: '1', code: 'a', price: null },
+        { id: '2', note: 'longer than five', n: String(2 ** 40), code: 'b', price: null },
+        { id: '4', note: 'y', n: null, code: null, price: '12345.67' },
+      ]);
+      assert.deepEqual(
+        run.errants.map(e => [e.record.originalOffset, e.error.code, e.error.place.column]),
+        [[2, 'SINK_RECORD_REJECTED', 'code']],
+      );
+      const [column] = await orders.target.rows(
+        'select data_type as t, is_nullable as n, column_comment as c from information_schema.columns where table_schema = database() and table_name = ? and column_name = ?',
+        [table, 'note'],
+      );
+      assert.deepEqual(column, { t: 'longtext', n: 'NO', c: 'n' });
+    });
+
+    it('asks whether a column was renamed where one of its type goes and one with a default comes', async () => {
+      const table = await orders.create('id bigint primary key, note longtext');
+      await using run = await orders.start({ ...upsert(table), 'auto.evolve': 'true' });
+      await run.deliver(await flatBatch([flat(1n, 'kept')]));
+      const remark = primitive('STRING', { optional: true, defaultValue: 'none' });
+      const renamed = struct(
+        [
+          ['id', INT64],
+          ['remark', remark],
+        ],
+        { name: 'ren.V2' },
+      );
+      const batch = () =>
+        avroSinkBatch({ topic, firstOffset: 1, keySchema, valueSchema: renamed }, [
+          { key: new Struct(keySchema, [2n]), value: new Struct(renamed, [2n, 'new']) },
+        ]);
+      let asked = '';
+      await assert.rejects(run.deliver(await batch()), (error: Error & { code?: string }) => {
+        asked = error.message;
+        return error.code === 'SINK_COLUMN_RENAMED';
+      });
+      await run.abort();
+      await orders.target.client.query(/ALTER TABLE .*? RENAME COLUMN `note` TO `remark`/.exec(asked)![0]);
+      await using again = await orders.start({ ...upsert(table), 'auto.evolve': 'true' });
+      await again.deliver(await batch());
+      assert.deepEqual(await orders.rows(table, 'id, remark'), [
+        { id: '1', remark: 'kept' },
+        { id: '2', remark: 'new' },
+      ]);
     });
 
     it('auto.create makes a missing database too, in two tasks at once, and says what right is missing', async () => {
