@@ -110,7 +110,9 @@ function withoutValues({ errno, message }: ServerError): string {
 export function refusedColumn(error: unknown, columns: readonly { readonly name: string }[]): string | undefined {
   if (!isServerError(error) || error.errno === DUPLICATE_ENTRY) return undefined;
   // column 'c', column `d`.`t`.`c`, column 't.c', CONSTRAINT `t.c` failed
-  const named = /(?:column|Field|CONSTRAINT) ((?:[`'][^`']+[`']\.?)+)/i.exec(error.message)?.[1]?.replace(/[`']/g, '');
+  const named = /(?:column|Field|CONSTRAINT) ([`'][^`']+[`'](?:\.`[^`]+`)*)/i
+    .exec(error.message)?.[1]
+    ?.replace(/[`']/g, '');
   return columns.find(c => named === c.name || named?.endsWith(`.${c.name}`))?.name;
 }
 
