@@ -202,6 +202,12 @@ export const errorCodes = {
     'A table could not be created or changed as auto.create or auto.evolve ask. The message has the statement and the database’s reason.',
   SINK_WRITE_FAILED:
     'The target refused a write for a reason that lies neither in a record nor in the connection, such as a table that was changed meanwhile. Restart the task; it reads the table anew.',
+  SINK_FENCED:
+    'With delivery.guarantee=exactly-once another task has taken over a partition, or its offset in the target was changed meanwhile. Nothing was written. The task starts again by itself from what is stored; if it goes on, two connectors of the same name write to one target: rename one, or give it another exactly.once.offsets.table.',
+  SINK_SEEK_LOST:
+    'A sink keeps its offsets in its target and went to one that the topic does not have: the topic was deleted and made again, or lost records. Stop the connector and reset its offsets (DELETE /connectors/{name}/offsets) to read the topic from its beginning.',
+  SINK_COLUMN_RENAMED:
+    'With auto.evolve: a field with a default came where a column of the same type went. Whether it was renamed, so that rows keep their values, or added, so that they take the default, the records do not tell. Make the change in the target by the statement in the message that is right, and restart the task.',
 } as const;
 
 export type ErrorCode = keyof typeof errorCodes;

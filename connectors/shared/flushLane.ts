@@ -47,6 +47,20 @@ export class FlushLane {
     return { log: this.#log, room: this.#bounds.maxRows - this.#log.count };
   }
 
+  /** Whether nothing is collected and nothing is being written. */
+  get isEmpty(): boolean {
+    return this.#log.count === 0 && this.#flight === null;
+  }
+
+  get maxBytes(): number {
+    return this.#bounds.maxBytes;
+  }
+
+  /** The log to append one row to, where there is room for it without a wait. It may be another one after the next wait. */
+  roomyLog(): RowLog | null {
+    return this.#isFull() ? null : this.#log;
+  }
+
   /** Whether the log takes no more; checked between rows for the bytes. */
   #isFull(): boolean {
     return this.#log.count >= this.#bounds.maxRows || this.#log.byteLength >= this.#bounds.maxBytes;

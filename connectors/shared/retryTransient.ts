@@ -8,9 +8,12 @@ export type FailureClass = 'transient' | 'record' | 'fatal';
 export type Retry = <T>(work: () => Promise<T>) => Promise<T>;
 
 const MAX_BACKOFF_MS = 30_000;
+const CONTENTION_BACKOFF_MS = 20;
 
 export function retryTransient(options: {
   classify: (error: unknown) => FailureClass;
+  /** Deadlocks and their like: whoever is in the way goes on at once, so that the first tries need not wait long. */
+  isContention?: (error: unknown) => boolean;
   /** null = without end. */
   maxRetries: number | null;
   retryBackoffMs: number;
@@ -18,7 +21,7 @@ export function retryTransient(options: {
   logger: Logger;
   metrics: TaskMetrics;
 }): Retry {
-  const { classify, maxRetries, retryBackoffMs, signal, logger, metrics } = options;
+  const { classify, isContention, maxRetries, retryBackoffMs, signal, logger, metrics } = options;
   return async work => {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -27,7 +30,8 @@ export function retryTransient(options: {
         if (classify(error) !== 'transient') throw error;
         signal.throwIfAborted();
         if (maxRetries !== null && attempt > maxRetries) throw asConnectError(error, 'SINK_UNAVAILABLE');
-        const delayMs = Math.min(MAX_BACKOFF_MS, retryBackoffMs * 2 ** Math.min(attempt - 1, 10));
+        const firstMs = isContention?.(error) ? Math.min(CONTENTION_BACKOFF_MS, retryBackoffMs) : retryBackoffMs;
+        const delayMs = Math.min(MAX_BACKOFF_MS, firstMs * 2 ** Math.min(attempt - 1, 10));
         const retryInMs = Math.round(delayMs * (0.5 + Math.random() / 2));
         metrics.count('retries');
         const reason = error instanceof Error ? error.message : String(error);

@@ -65,6 +65,43 @@ export class RowLog {
     originId: number,
     originIndex: number,
   ): number {
+    const hash = hashBytes(this.out.bytes, keyStart, keyEnd, table);
+    return this.#place(op, shape, table, start, keyStart, keyEnd, hash, originId, originIndex);
+  }
+
+  /** Appends a copy of a row of another log. Returns its index. */
+  copyRow(from: RowLog, row: number): number {
+    const { out } = this;
+    const first = from.starts[row]!;
+    const length = from.ends[row]! - first;
+    out.ensure(length);
+    const start = out.position;
+    from.out.bytes.copy(out.bytes, start, first, first + length);
+    out.position = start + length;
+    return this.#place(
+      from.ops[row] as RowOp,
+      from.shapes[row]!,
+      from.tables[row]!,
+      start,
+      from.keyStarts[row]! - first + start,
+      from.keyEnds[row]! - first + start,
+      from.hashes[row]!,
+      this.origin(from.origins[from.originIds[row]!]),
+      from.originIndexes[row]!,
+    );
+  }
+
+  #place(
+    op: RowOp,
+    shape: number,
+    table: number,
+    start: number,
+    keyStart: number,
+    keyEnd: number,
+    hash: number,
+    originId: number,
+    originIndex: number,
+  ): number {
     const row = this.count;
     if (row === this.ops.length) this.#grow();
     this.ops[row] = op;
@@ -74,7 +111,7 @@ export class RowLog {
     this.ends[row] = this.out.position;
     this.keyStarts[row] = keyStart;
     this.keyEnds[row] = keyEnd;
-    this.hashes[row] = hashBytes(this.out.bytes, keyStart, keyEnd, table);
+    this.hashes[row] = hash;
     this.originIds[row] = originId;
     this.originIndexes[row] = originIndex;
     this.count = row + 1;

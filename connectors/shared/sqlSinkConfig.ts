@@ -317,10 +317,10 @@ const SPELLINGS = Object.entries(sqlSinkKeys).flatMap(([name, key]) => [
   ...('aliases' in key ? key.aliases : []),
 ]);
 
-/** Checks across keys that need no database and no record. */
-export function checkSqlSinkConfig(config: Config): readonly ConfigError[] {
+/** Checks across keys that need no database and no record. `furtherKeys` are those that the sink has besides. */
+export function checkSqlSinkConfig(config: Config, furtherKeys: readonly string[] = []): readonly ConfigError[] {
   const { values, errors } = configDef(sqlSinkKeys).parse(config);
-  const found = [...misspeltKeys(config, SPELLINGS)];
+  const found = [...misspeltKeys(config, [...SPELLINGS, ...furtherKeys])];
   if (errors.length > 0) return found;
   const settings = sqlSinkSettings(values, config);
   const complain = (key: string, why: string): void => {

@@ -2,6 +2,7 @@
 import { pgSnapshotToTopic } from './cases/pgSnapshotToTopic.ts';
 import { pgStreamToTopic } from './cases/pgStreamToTopic.ts';
 import { pgToPg } from './cases/pgToPg.ts';
+import { topicToMysql } from './cases/topicToMysql.ts';
 import { topicToPg } from './cases/topicToPg.ts';
 import { type CaseName, type Options, parseOptions, USAGE } from './options.ts';
 import { progress, Report } from './report.ts';
@@ -11,6 +12,7 @@ const cases: Record<CaseName, (servers: Servers, options: Options, report: Repor
   'pg-snapshot-to-topic': pgSnapshotToTopic,
   'pg-stream-to-topic': pgStreamToTopic,
   'topic-to-pg': topicToPg,
+  'topic-to-mysql': topicToMysql,
   'pg-to-pg': pgToPg,
 };
 

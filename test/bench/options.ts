@@ -1,6 +1,12 @@
 import { parseArgs } from 'node:util';
 
-export const CASES = ['pg-snapshot-to-topic', 'pg-stream-to-topic', 'topic-to-pg', 'pg-to-pg'] as const;
+export const CASES = [
+  'pg-snapshot-to-topic',
+  'pg-stream-to-topic',
+  'topic-to-pg',
+  'topic-to-mysql',
+  'pg-to-pg',
+] as const;
 export type CaseName = (typeof CASES)[number];
 
 export interface Options {
@@ -11,9 +17,11 @@ export interface Options {
   readonly records: number;
   readonly columns: 3 | 26;
   readonly runs: number;
+  /** `connections` of the sink; null = its default. */
+  readonly connections: string | null;
 }
 
-export const USAGE = `usage: npm run bench -- <case> [--broker kafka|embedded] [--peer] [--records N] [--columns 3|26] [--runs N]
+export const USAGE = `usage: npm run bench -- <case> [--broker kafka|embedded] [--peer] [--records N] [--columns 3|26] [--runs N] [--connections N]
 cases: ${CASES.join(', ')}
 --records defaults to 1,000,000, with --peer to 300,000; --runs to 3`;
 
@@ -28,6 +36,7 @@ export function parseOptions(argv: readonly string[]): Options {
       records: { type: 'string' },
       columns: { type: 'string', default: '3' },
       runs: { type: 'string', default: '3' },
+      connections: { type: 'string' },
     },
   });
   const caseName = CASES.find(name => name === positionals[0]);
@@ -44,5 +53,13 @@ export function parseOptions(argv: readonly string[]): Options {
     !isCount(runs)
   )
     throw new Error(USAGE);
-  return { caseName, broker, peer, records, columns: columns === '3' ? 3 : 26, runs };
+  return {
+    caseName,
+    broker,
+    peer,
+    records,
+    columns: columns === '3' ? 3 : 26,
+    runs,
+    connections: values.connections ?? null,
+  };
 }

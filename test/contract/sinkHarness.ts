@@ -14,6 +14,8 @@ export interface SinkRun extends AsyncDisposable {
   readonly counts: ReadonlyMap<string, number>;
   /** What was reported, with `tolerate`; else the first report throws, as with errors.tolerance=none. */
   readonly errants: readonly { record: SinkRecord; error: ConnectError }[];
+  /** Where the task sought to, by topic and partition as `0:topic`. */
+  readonly seeks: ReadonlyMap<string, number>;
   /** Puts and flushes. */
   deliver(...batches: SinkBatch[]): Promise<void>;
   /** As at a hard end: what is not flushed is lost. */
@@ -29,6 +31,7 @@ export async function startSink(
 ): Promise<SinkRun> {
   const abort = new AbortController();
   const counts = new Map<string, number>();
+  const seeks = new Map<string, number>();
   const errants: { record: SinkRecord; error: ConnectError }[] = [];
   const context: SinkTaskContext = {
     connectorName: 'sink-under-test',
@@ -41,7 +44,7 @@ export async function startSink(
       count: (name, by = 1) => counts.set(name, (counts.get(name) ?? 0) + by),
     },
     assignment: () => [],
-    seek: () => {},
+    seek: ({ topic, partition }, offset) => seeks.set(`${partition}:${topic}`, offset),
     pause: () => {},
     resume: () => {},
     requestCommit: () => {},
@@ -61,16 +64,36 @@ export async function startSink(
     await stop();
     throw error;
   }
+  const opened = openingPartitions(task);
   return {
-    task,
+    task: opened,
     counts,
     errants,
+    seeks,
     deliver: async (...batches) => {
-      await task.put(batches);
+      await opened.put(batches);
       const tops = batches.map(b => [{ topic: b.topic, partition: b.partition }, b.offset(b.count - 1) + 1] as const);
       await task.preCommit?.(new Map(tops));
     },
     abort: stop,
     [Symbol.asyncDispose]: stop,
+  };
+}
+
+/** Opens partitions when their first batches come. */
+function openingPartitions(task: SinkTask): SinkTask {
+  const open = new Set<string>();
+  return {
+    start: (config, context) => task.start(config, context),
+    async put(batches) {
+      for (const { topic, partition } of batches) {
+        const id = `${partition}:${topic}`;
+        if (!open.has(id)) await task.open?.([{ topic, partition }]);
+        open.add(id);
+      }
+      await task.put(batches);
+    },
+    preCommit: async current => (await task.preCommit?.(current)) ?? current,
+    stop: () => task.stop(),
   };
 }

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# All servers that the tests share: Kafka, a schema registry, PostgreSQL 18 and 15, MySQL, MariaDB, and the clients that the recorded cases need
-# (kcat, psql, mariadb).
+# All servers that the tests share: Kafka, a schema registry, PostgreSQL 18 and 15, MySQL, MariaDB, and the clients that the recorded cases need (kcat, psql).
 #
 #   servers.sh start    install what is missing, start what is not running
 #   servers.sh stop     stop those that `start` started
@@ -42,8 +41,8 @@ start() {
   up "schema registry" "REGISTRY_PORT=8081" schema-registry.sh
   up "PostgreSQL 18" "PORT=15432 PG_VERSION=18" postgres.sh
   up "PostgreSQL 15" "PORT=15433 PG_VERSION=15" postgres.sh
-  up "MySQL" "PORT=13306" mysql.sh
-  up "MariaDB" "PORT=13307" mariadb.sh
+  up "MySQL 9.7" "PORT=13306" mysql.sh
+  up "MariaDB 10.11" "PORT=13307" mariadb.sh
 }
 
 stop() {

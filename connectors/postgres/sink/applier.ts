@@ -7,11 +7,15 @@ import type { Client } from 'pg';
 import { ConnectError, type SinkBatch, type SinkTaskContext, type TaskMetrics } from '../../../runtime/api/index.ts';
 import type { FlushTarget } from '../../shared/flushLane.ts';
 import { type FoldRules, type FoldStep, foldRows } from '../../shared/foldRows.ts';
+import type { Advance, OffsetLedger } from '../../shared/offsetLedger.ts';
 import type { FailureClass } from '../../shared/retryTransient.ts';
 import { type RowLog, RowOp } from '../../shared/rowLog.ts';
+import type { ShapeList } from '../../shared/rowShape.ts';
 import type { InsertMode } from '../../shared/sqlSinkConfig.ts';
-import { asSinkError, classifyPgFailure, isState, reasonOf, refusedColumn, UNIQUE_VIOLATION } from './pgFailure.ts';
-import type { RowShape, ShapeList } from './rowShape.ts';
+import type { CopyTrust } from './copyTrust.ts';
+import type { OffsetStore } from './offsetStore.ts';
+import { classifyPgFailure, isState, reasonOf, refusedColumn, UNIQUE_VIOLATION } from './pgFailure.ts';
+import type { PgShape, PgTypes } from './pgTypes.ts';
 import { runScript, type Statement } from './script.ts';
 import type { Session } from './session.ts';
 import {
@@ -32,9 +36,12 @@ const FOLD_MODES: Readonly<Record<InsertMode, FoldRules['mode']>> = {
 };
 /** Below it an upsert takes no longer than COPY, and never has to be tried again. */
 const MIN_COPY_ROWS = 64;
-/** Flushes of a table without COPY after it met a key that was there; doubled each time, halved each time it goes well. */
-const MIN_COPY_PAUSE = 4;
-const MAX_COPY_PAUSE = 256;
+
+/** Of exactly-once delivery. */
+export interface PgOffsets {
+  readonly ledger: OffsetLedger;
+  readonly store: OffsetStore;
+}
 
 /** What a statement's row count is added to. */
 type Counter = 'written' | 'updated' | 'deleted' | 'patched' | null;
@@ -47,19 +54,28 @@ interface Script {
 
 export class Applier implements FlushTarget {
   readonly #session: Session;
-  readonly #shapes: ShapeList;
+  readonly #shapes: ShapeList<PgTypes>;
   readonly #mode: InsertMode;
   readonly #metrics: TaskMetrics;
   readonly #context: SinkTaskContext;
-  /** By table: flushes to come that do not try COPY, and how many the next failure costs. */
-  readonly #copyPauses = new Map<number, { left: number; next: number }>();
+  readonly #copyTrust: CopyTrust;
+  readonly #offsets: PgOffsets | null;
 
-  constructor(session: Session, shapes: ShapeList, mode: InsertMode, context: SinkTaskContext) {
-    this.#session = session;
-    this.#shapes = shapes;
-    this.#mode = mode;
-    this.#metrics = context.metrics;
-    this.#context = context;
+  constructor(options: {
+    session: Session;
+    shapes: ShapeList<PgTypes>;
+    mode: InsertMode;
+    copyTrust: CopyTrust;
+    offsets: PgOffsets | null;
+    context: SinkTaskContext;
+  }) {
+    this.#session = options.session;
+    this.#shapes = options.shapes;
+    this.#mode = options.mode;
+    this.#copyTrust = options.copyTrust;
+    this.#offsets = options.offsets;
+    this.#metrics = options.context.metrics;
+    this.#context = options.context;
   }
 
   classify(error: unknown): FailureClass {
@@ -72,31 +88,48 @@ export class Applier implements FlushTarget {
       isComplete: shape => this.#shapes.get(shape).isComplete,
       merge: (rows, earlier, later) => this.#shapes.merge(rows, earlier, later),
     });
+    const advances = this.#offsets?.ledger.advanceOf(log, from, to) ?? [];
     const script = await this.#session.use(client =>
-      this.#run(client, log, steps, true).catch(error => {
+      this.#run(client, log, steps, advances, true).catch(error => {
         if (!(error instanceof CopyRefused)) throw error;
-        return this.#run(client, log, steps, false);
+        return this.#run(client, log, steps, advances, false);
       }),
     );
+    this.#offsets?.ledger.committed(advances);
     this.#metrics.count('folded_records', foldedRows);
     this.#metrics.count('records_written', to - from);
     this.#metrics.count('bytes_written', log.ends[to - 1]! - log.starts[from]!);
     this.#metrics.count('statements', script.statements.length);
   }
 
-  async #run(client: Client, log: RowLog, steps: readonly FoldStep[], mayCopy: boolean): Promise<Script> {
+  async #run(
+    client: Client,
+    log: RowLog,
+    steps: readonly FoldStep[],
+    advances: readonly Advance[],
+    mayCopy: boolean,
+  ): Promise<Script> {
     const script: Script = { statements: [], counters: [], hopeful: new Set() };
+    if (this.#offsets && advances.length > 0) {
+      script.statements.push(this.#offsets.store.statement(advances));
+      script.counters.push({ counter: null, rows: 0 });
+    }
     for (const step of steps) this.#addStep(script, log, step, mayCopy);
     if (script.statements.length === 0) return script;
     let counts: readonly number[];
     try {
       counts = await runScript(client, script.statements);
     } catch (error) {
+      if (this.#offsets?.store.isRefusal(error)) {
+        // Its counts were lost with the connection that it was committed on.
+        this.#offsets.ledger.checkCommitted(await this.#offsets.store.read(client, advances), advances);
+        return script;
+      }
       if (script.hopeful.size === 0 || !isState(error, UNIQUE_VIOLATION)) throw error;
-      for (const table of script.hopeful) this.#pauseCopy(table);
+      for (const table of script.hopeful) if (this.#copyTrust.failed(table)) this.#metrics.count('copy_fallbacks');
       throw new CopyRefused();
     }
-    for (const table of script.hopeful) this.#trustCopy(table);
+    for (const table of script.hopeful) this.#copyTrust.succeeded(table);
     script.counters.forEach(({ counter, rows }, at) => {
       const touched = counts[at] ?? 0;
       if (counter === 'updated') this.#metrics.count('rows_without_match', rows - touched);
@@ -114,9 +147,10 @@ export class Applier implements FlushTarget {
     };
     for (const [shape] of this.#byShape(log, step.truncates))
       add({ sql: truncateSql(shape), params: [], copy: null }, null, 0);
-    for (const [shape, rows] of this.#byShape(log, step.deletes))
+    // Children go before their parents, and come after them.
+    for (const [shape, rows] of this.#byShape(log, step.deletes).sort(([a], [b]) => depthOf(b) - depthOf(a)))
       add(arrayStatement(deleteSql(shape), shape, log, rows), 'deleted', rows.length);
-    for (const [shape, rows] of this.#byShape(log, step.writes)) {
+    for (const [shape, rows] of this.#byShape(log, step.writes).sort(([a], [b]) => depthOf(a) - depthOf(b))) {
       if (this.#mode === 'update') {
         add(arrayStatement(updateSql(shape), shape, log, rows), 'updated', rows.length);
         continue;
@@ -140,35 +174,20 @@ export class Applier implements FlushTarget {
     }
   }
 
-  #insert(shape: RowShape, log: RowLog, rows: readonly number[]): Statement {
+  #insert(shape: PgShape, log: RowLog, rows: readonly number[]): Statement {
     return takesCopy(shape) ? copyStatement(shape, log, rows) : arrayStatement(insertSql(shape), shape, log, rows);
   }
 
   /** The rows that are most likely new, if COPY is possible and they are many. */
-  #worthCopying(shape: RowShape, log: RowLog, rows: readonly number[]): readonly number[] {
+  #worthCopying(shape: PgShape, log: RowLog, rows: readonly number[]): readonly number[] {
     if (rows.length < MIN_COPY_ROWS || !takesCopy(shape)) return [];
-    const pause = this.#copyPauses.get(shape.table.oid);
-    if (pause && pause.left > 0) {
-      pause.left--;
-      return [];
-    }
+    if (!this.#copyTrust.mayTry(shape.table.oid)) return [];
     const created = rows.filter(row => log.ops[row] === RowOp.create);
     return created.length >= MIN_COPY_ROWS ? created : [];
   }
 
-  #pauseCopy(table: number): void {
-    const next = this.#copyPauses.get(table)?.next ?? MIN_COPY_PAUSE;
-    this.#copyPauses.set(table, { left: next, next: Math.min(MAX_COPY_PAUSE, next * 2) });
-    this.#metrics.count('copy_fallbacks');
-  }
-
-  #trustCopy(table: number): void {
-    const pause = this.#copyPauses.get(table);
-    if (pause) pause.next = Math.max(MIN_COPY_PAUSE, pause.next / 2);
-  }
-
-  #byShape(log: RowLog, rows: readonly number[]): Map<RowShape, number[]> {
-    const groups = new Map<RowShape, number[]>();
+  #byShape(log: RowLog, rows: readonly number[]): [PgShape, number[]][] {
+    const groups = new Map<PgShape, number[]>();
     let lastShape = -1;
     let group: number[] = [];
     for (const row of rows) {
@@ -180,7 +199,7 @@ export class Applier implements FlushTarget {
       }
       group.push(row);
     }
-    return groups;
+    return [...groups];
   }
 
   async reject(log: RowLog, row: number, error: unknown): Promise<void> {
@@ -206,15 +225,12 @@ export class Applier implements FlushTarget {
     );
     await this.#context.reportErrantRecord(batch.record(index), refused);
   }
-
-  /** An error of `write` as the task fails with it. */
-  asFailure(error: unknown): unknown {
-    return asSinkError(error);
-  }
 }
 
 /** Never leaves this module. */
 class CopyRefused extends Error {}
 
-const takesCopy = (shape: RowShape): boolean =>
+const depthOf = (shape: PgShape): number => shape.table.foreignDepth;
+
+const takesCopy = (shape: PgShape): boolean =>
   shape.table.takesCopy && shape.columns.every(c => c.codec.cast === null) && shape.columns.length > 0;

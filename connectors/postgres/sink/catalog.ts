@@ -1,45 +1,28 @@
 /** What the sink knows of a target table, read from the catalog: columns with their types, unique keys, what the user may do. */
 import type { Client } from 'pg';
+import type { SqlColumn, SqlTable } from '../../shared/sqlTypes.ts';
 import type { TableName } from '../../shared/tableName.ts';
 
-export interface TargetColumn {
-  readonly name: string;
-  readonly position: number;
+export interface TargetColumn extends SqlColumn {
   /** Of the base type, where the column is of a domain. */
   readonly typeOid: number;
   readonly typeName: string;
   /** As SQL writes it, without modifier. */
   readonly typeSql: string;
-  /** As a user knows it, for messages. */
-  readonly displayType: string;
   /** -1 = none. */
   readonly modifier: number;
   readonly category: string;
   readonly isEnum: boolean;
   /** 0 = no array. */
   readonly elementOid: number;
-  readonly isNotNull: boolean;
-  readonly hasDefault: boolean;
-  readonly isGenerated: boolean;
   readonly isIdentityAlways: boolean;
 }
 
-export interface TargetTable {
+/** `uniqueKeys` are those of complete, immediate indexes. */
+export interface TargetTable extends SqlTable<TargetColumn> {
   readonly oid: number;
-  readonly name: string;
-  /** Quoted, with its schema. */
-  readonly sql: string;
-  readonly columns: readonly TargetColumn[];
-  /** Column names of each unique, complete, immediate index; the primary key first. */
-  readonly uniqueKeys: readonly (readonly string[])[];
   /** Whether COPY does what INSERT does: no view, no row security, no rules. */
   readonly takesCopy: boolean;
-  readonly rights: {
-    readonly insert: boolean;
-    readonly update: boolean;
-    readonly delete: boolean;
-    readonly truncate: boolean;
-  };
 }
 
 export const quoteIdentifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
@@ -66,7 +49,9 @@ const columnsSql = `
     format_type(a.atttypid, a.atttypmod) as display_type, b.modifier, t.typcategory, t.typtype = 'e' as is_enum,
     case when t.typcategory = 'A' then t.typelem else 0 end as element_oid,
     a.attnotnull, a.atthasdef or a.attidentity <> '' as has_default, a.attgenerated <> '' as is_generated,
-    a.attidentity = 'a' as identity_always
+    a.attidentity = 'a' as identity_always,
+    (t.typtype = 'e' or t.oid in (16, 17, 20, 21, 23, 25, 26, 1043, 1082, 1083, 1114, 1184, 2950))
+      and coalesce((select collisdeterministic from pg_collation l where l.oid = a.attcollation), true) as by_bytes
   from pg_attribute a join base b on b.attnum = a.attnum join pg_type t on t.oid = b.typ
   where a.attrelid = $1 and t.typtype <> 'd'
   order by a.attnum`;
@@ -78,6 +63,38 @@ const keysSql = `
   where i.indrelid = $1 and i.indisunique and i.indimmediate and i.indisvalid and i.indpred is null and i.indexprs is null
   order by i.indisprimary desc, i.indexrelid`;
 
+/**
+ * `rules`: unique indexes and exclusions, those of partitions that their parent does not have among them, and foreign keys in either direction.
+ * A session that plays a replica checks no foreign keys.
+ */
+const rulesSql = `
+  with recursive links(child, parent) as (
+    select conrelid, confrelid from pg_constraint
+    where contype = 'f' and conparentid = 0 and current_setting('session_replication_role') <> 'replica'
+  ), joined(oid) as (
+    select $1::oid
+    union
+    select case when l.child = j.oid then l.parent else l.child end from joined j join links l on j.oid in (l.child, l.parent)
+  ), path(oid, depth) as (
+    select $1::oid, 0
+    union
+    select l.parent, p.depth + 1 from path p join links l on l.child = p.oid and l.parent <> l.child where p.depth < 16
+  ), indexes as (
+    select i.indexrelid from pg_index i
+    where (i.indisunique or i.indisexclusion)
+      and (i.indrelid = $1 or i.indrelid in (select relid from pg_partition_tree($1)))
+      and not exists (select from pg_inherits h where h.inhrelid = i.indexrelid)
+  )
+  select (select count(*) from indexes)::int as unique_indexes,
+    exists (select from links where $1 in (child, parent)) as has_foreign_keys,
+    (select min(oid::bigint) from joined)::float8 as foreign_group, (select max(depth) from path) as foreign_depth`;
+
+interface RulesRow {
+  unique_indexes: number;
+  has_foreign_keys: boolean;
+  foreign_group: number;
+  foreign_depth: number;
+}
 interface TableRow {
   oid: number;
   nspname: string;
@@ -104,6 +121,7 @@ interface ColumnRow {
   has_default: boolean;
   is_generated: boolean;
   identity_always: boolean;
+  by_bytes: boolean;
 }
 
 /** The table of that name (the exact one, else the one that differs only by case), or null. */
@@ -115,7 +133,9 @@ export async function readTable(client: Client, name: TableName): Promise<Target
   if (!isExact && tables.length > 1) return null;
   const columns = (await client.query<ColumnRow>(columnsSql, [table.oid])).rows;
   const keys = (await client.query<{ columns: string[] }>(keysSql, [table.oid])).rows;
+  const rules = (await client.query<RulesRow>(rulesSql, [table.oid])).rows[0]!;
   return {
+    id: String(table.oid),
     oid: table.oid,
     name: `${table.nspname}.${table.relname}`,
     sql: `${quoteIdentifier(table.nspname)}.${quoteIdentifier(table.relname)}`,
@@ -134,8 +154,12 @@ export async function readTable(client: Client, name: TableName): Promise<Target
       hasDefault: c.has_default,
       isGenerated: c.is_generated,
       isIdentityAlways: c.identity_always,
+      comparesByBytes: c.by_bytes,
     })),
     uniqueKeys: keys.map(k => k.columns),
+    hasFurtherRules: rules.unique_indexes > 1 || rules.has_foreign_keys,
+    foreignGroup: rules.foreign_group,
+    foreignDepth: rules.foreign_depth,
     takesCopy: table.relkind !== 'v' && !table.refuses_copy,
     rights: {
       insert: table.can_insert,

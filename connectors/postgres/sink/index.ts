@@ -1,9 +1,12 @@
 /** The PostgreSQL sink as a plug-in: under its own class name, and those of the JDBC sinks whose configuration it takes. */
+import { Client } from 'pg';
 import type { Config, ConfigError, SinkConnector, SinkPlugin } from '../../../runtime/api/index.ts';
+import { SqlSinkTask } from '../../shared/sqlSinkTask.ts';
 import { checkTarget } from './checkTarget.ts';
-import { checkSinkConfig, connectionKeys, sinkConfigDef } from './config.ts';
+import { checkSinkConfig, connectionKeys, offsetStore, sinkConfigDef } from './config.ts';
 import { connectionOptions } from './connection.ts';
-import { PostgresSinkTask } from './sinkTask.ts';
+import { asSinkError } from './pgFailure.ts';
+import { postgresSink } from './target.ts';
 
 class PostgresSinkConnector implements SinkConnector {
   #config: Config = {};
@@ -14,6 +17,30 @@ class PostgresSinkConnector implements SinkConnector {
 
   taskConfigs(maxTasks: number): Config[] {
     return Array.from({ length: maxTasks }, () => this.#config);
+  }
+
+  /** Where the offsets are kept in the target, they change there too. */
+  async alterOffsets(
+    config: Config,
+    offsets: readonly { topic: string; partition: number; offset: number | null }[],
+  ): Promise<boolean> {
+    const { values } = sinkConfigDef.parse(config);
+    const store = offsetStore(values, config.name ?? '');
+    if (store === null) return true;
+    const client = new Client(connectionOptions(connectionKeys(values)));
+    client.on('error', () => {}); // told by the query
+    try {
+      await client.connect();
+      await store.create(client);
+      await store.alter(client, offsets);
+      return true;
+    } catch (error) {
+      throw asSinkError(error);
+    } finally {
+      await client.end().catch(() => {
+        // It was of use or it was not; the error that matters is the one above.
+      });
+    }
   }
 
   stop(): void {}
@@ -40,5 +67,5 @@ export const sinkPlugin: SinkPlugin = {
   configDef: sinkConfigDef,
   validate,
   createConnector: () => new PostgresSinkConnector(),
-  createTask: () => new PostgresSinkTask(),
+  createTask: () => new SqlSinkTask(postgresSink),
 };

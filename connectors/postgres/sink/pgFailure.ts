@@ -29,6 +29,9 @@ export function classifyPgFailure(error: unknown): FailureClass {
   return RECORD_CLASSES.has(kind) ? 'record' : 'fatal';
 }
 
+/** Deadlocks, serialization failures, locks that were not to be had. */
+export const isContention = (error: unknown): boolean => isState(error, '40P01', '40001', '55P03');
+
 const NETWORK_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

@@ -86,9 +86,22 @@ function writeCopyData(stream: NodeJS.WritableStream, part: Uint8Array): void {
   }
 }
 
+const failedStatements = new WeakMap<object, number>();
+
+/** The index of the statement that a script failed at. */
+export const failedStatement = (error: unknown): number | undefined =>
+  typeof error === 'object' && error !== null ? failedStatements.get(error) : undefined;
+
 /** Runs the statements as one transaction; resolves to the number of rows that each touched. */
 export function runScript(client: Client, statements: readonly Statement[]): Promise<readonly number[]> {
   return new Promise((resolve, reject) => {
-    client.query(new ScriptQuery(statements, (error, counts) => (error ? reject(error) : resolve(counts))));
+    const settle: Settle = (error, counts) => {
+      if (error === null) resolve(counts);
+      else {
+        failedStatements.set(error, counts.length);
+        reject(error);
+      }
+    };
+    client.query(new ScriptQuery(statements, settle));
   });
 }

@@ -1,6 +1,7 @@
 /** One connection of a sink to its target, opened when it is needed and again after it was lost. */
 import { Client, type ClientConfig } from 'pg';
 import { ConnectError, type Logger } from '../../../runtime/api/index.ts';
+import { isState } from './pgFailure.ts';
 
 /** Values that the server casts from text must not depend on the settings of user or database. */
 const SETTINGS =
@@ -13,6 +14,7 @@ const CANCEL_TIMEOUT_MS = 2000;
 
 export class Session {
   readonly #options: ClientConfig;
+  readonly #replicationRole: string | null;
   readonly #logger: Logger;
   #client: Client | null = null;
   #connecting: Promise<Client> | null = null;
@@ -20,8 +22,10 @@ export class Session {
   #isBusy = false;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(options: ClientConfig, logger: Logger) {
+  /** `replicationRole`: of `session_replication_role`; null = as user and database have it. */
+  constructor(options: ClientConfig, replicationRole: string | null, logger: Logger) {
     this.#options = options;
+    this.#replicationRole = replicationRole;
     this.#logger = logger;
   }
 
@@ -47,6 +51,7 @@ export class Session {
     try {
       await client.connect();
       await client.query(SETTINGS);
+      if (this.#replicationRole !== null) await setReplicationRole(client, this.#replicationRole);
       await client.query(NOTICE_LOSS).catch(error => {
         this.#logger.debug({ reason: String(error) }, 'the target cannot notice the loss of its client');
       });
@@ -101,4 +106,15 @@ export class Session {
       });
     }
   }
+}
+
+async function setReplicationRole(client: Client, role: string): Promise<void> {
+  await client.query(`select set_config('session_replication_role', $1, false)`, [role]).catch(error => {
+    if (!isState(error, '42501')) throw error;
+    throw new ConnectError(
+      'SINK_PRIVILEGE',
+      `the user of the sink may not set session_replication_role, as session.replication.role=${role} asks; run GRANT SET ON PARAMETER session_replication_role TO it (from PostgreSQL 15, else it must be a superuser), or leave the key out`,
+      { cause: error },
+    );
+  });
 }

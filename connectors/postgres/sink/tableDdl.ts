@@ -1,13 +1,15 @@
 /** CREATE TABLE and ALTER TABLE from the schemas of records: types that hold every value of the field exactly. Pure text; `Planner` runs it. */
 import { ConnectError } from '../../../runtime/api/index.ts';
 import { decimalScale, type Schema } from '../../../schemas/data/index.ts';
+import type { ColumnTooNarrow } from '../../shared/columnTooNarrow.ts';
+import type { Matched, WantedColumn } from '../../shared/rowPlan.ts';
 import { sourceKind } from '../../shared/sourceKind.ts';
 import type { TableName } from '../../shared/tableName.ts';
 import { textOf } from '../../shared/textForm.ts';
 import { quoteIdentifier, type TargetColumn, type TargetTable } from './catalog.ts';
 import { arrayLiteral } from './literals.ts';
 import { numericScale } from './numericWriter.ts';
-import type { Matched, WantedColumn } from './rowPlan.ts';
+import type { PgTypes } from './pgTypes.ts';
 
 const KAFKA_TYPES = ['text', 'integer', 'bigint'];
 
@@ -194,13 +196,40 @@ function defaultOf(wanted: WantedColumn): string {
 }
 
 /** Columns that have become too narrow for their fields, made wider; null where all are wide enough. */
-export function widenColumnsSql(table: TargetTable, matched: readonly Matched[]): string | null {
+export function widenColumnsSql(table: TargetTable, matched: readonly Matched<PgTypes>[]): string | null {
   const parts = matched.flatMap(({ wanted, column }) => {
     const wider = wanted.field.schema === null ? null : widerType(column, wanted.field.schema);
     return wider === null ? [] : [`alter column ${quoteIdentifier(column.name)} type ${wider}`];
   });
   return parts.length === 0 ? null : `alter table ${table.sql} ${parts.join(', ')}`;
 }
+
+export const widenSql = (table: TargetTable, { column, widerType }: ColumnTooNarrow): string =>
+  `alter table ${table.sql} alter column ${quoteIdentifier(column)} type ${widerType}`;
+
+/** Only a column of the same type can be the one that a field is the new name of. */
+export function renameSql(
+  table: TargetTable,
+  gone: TargetColumn,
+  wanted: WantedColumn,
+): { rename: string; add: string } | null {
+  const type = columnType({ name: wanted.name, schema: wanted.field.schema });
+  if (shortType(type) !== shortType(gone.typeSql)) return null;
+  const [from, to] = [gone.name, wanted.name].map(quoteIdentifier);
+  return {
+    rename: `ALTER TABLE ${table.sql} RENAME COLUMN ${from} TO ${to}`,
+    add: `ALTER TABLE ${table.sql} ADD COLUMN ${to} ${type}`,
+  };
+}
+
+/** Without modifiers, under the short one of its names. */
+const shortType = (type: string): string =>
+  type
+    .replace(/\(.*?\)/, '')
+    .replace(' without time zone', '')
+    .replace(' with time zone', 'tz')
+    .replace('character varying', 'varchar')
+    .replace('bit varying', 'varbit');
 
 function widerType(column: TargetColumn, schema: Schema): string | null {
   const kind = sourceKind(schema);

@@ -8,6 +8,8 @@ export interface PartitionState {
   position: number | null;
   /** Where to go on if what was put is given up. */
   committed: number | null;
+  /** Where the task sought to; null once a record came from there on. */
+  sought: number | null;
   pausedByTask: boolean;
 }
 
@@ -16,7 +18,13 @@ export class AssignedPartitions {
 
   add(partition: TopicPartition): PartitionState {
     const { topic, partition: number } = partition;
-    const state = { partition: { topic, partition: number }, position: null, committed: null, pausedByTask: false };
+    const state = {
+      partition: { topic, partition: number },
+      position: null,
+      committed: null,
+      sought: null,
+      pausedByTask: false,
+    };
     this.#states.set(keyOf(partition), state);
     return state;
   }

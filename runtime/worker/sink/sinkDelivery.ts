@@ -67,8 +67,21 @@ export class SinkDelivery {
     if (state === undefined) return;
     const first = columns.count > 0 ? columns.offsets[0]! : columns.nextOffset;
     state.committed ??= first;
+    this.#checkSought(state, first);
     const { partition } = state;
     this.#pending.push({ partition, batches, nextOffset: columns.nextOffset });
+  }
+
+  /** Past its end a topic is read from where auto.offset.reset says: those records are not the ones that the task asked for. */
+  #checkSought(state: PartitionState, first: number): void {
+    const { sought, partition } = state;
+    state.sought = null;
+    if (sought === null || first >= sought) return;
+    throw new ConnectError(
+      'SINK_SEEK_LOST',
+      `the target has the records of ${partition.topic}-${partition.partition} up to offset ${sought}, but the topic now begins again at ${first}; was it deleted and made again? Stop the connector and reset its offsets to read it from there`,
+      { place: { ...partition, offset: first } },
+    );
   }
 
   /** Puts what is pending, or nothing as a tick. False = it has to be repeated later. */
@@ -147,17 +160,22 @@ export class SinkDelivery {
     this.#seeks.set(keyOf(partition), { topic, partition: number, offset });
   }
 
-  applySeeks(): void {
-    if (this.#seeks.size === 0) return;
+  /** Returns the partitions, by `keyOf`, whose position is another now: what was fetched of them before is not to be put. */
+  applySeeks(): ReadonlySet<string> {
+    const moved = new Set<string>();
+    if (this.#seeks.size === 0) return moved;
     const consumed = new Set(this.consumer.assignment().map(keyOf));
     for (const [key, seek] of this.#seeks) {
       const state = this.#assigned.get(seek);
       if (state === undefined || !consumed.has(key)) continue;
       this.#pending = this.#pending.filter(({ partition }) => keyOf(partition) !== key);
       state.position = seek.offset;
+      state.sought = seek.offset;
       this.consumer.seek(state.partition, seek.offset);
+      moved.add(key);
     }
     this.#seeks.clear();
+    return moved;
   }
 
   pause(partitions: readonly TopicPartition[]): void {

@@ -18,6 +18,7 @@ import { TransformChain } from '../transformChain.ts';
 import type { TaskRequest } from '../types.ts';
 import { BatchReader } from './batchReader.ts';
 import { DeadLetterQueue } from './deadLetterQueue.ts';
+import { keyOf } from './partitionState.ts';
 import { SinkDelivery } from './sinkDelivery.ts';
 
 /** Longest wait for records: a task without records still gets its tick. */
@@ -127,8 +128,11 @@ export class SinkTaskRunner implements TaskRunner {
       const fetched = await control.interruptible(signal => consumer.poll(waitMs, signal));
       if (control.stopping.aborted) return;
       delivery.throwIfFailed();
+      // Partitions may have come during the poll, and the task sought in them.
+      const moved = delivery.applySeeks();
       let lag = 0;
       for (const part of fetched) {
+        if (moved.has(keyOf(part))) continue;
         const columns = await readRecords(part, isolation);
         meter.add('sink_record_read_total', columns.count);
         meter.add('sink_record_read_bytes_total', part.bytes.length);

@@ -85,7 +85,7 @@ async function throughTopics(servers: Servers, options: Options, rows: number): 
   await connector.create('initial', { 'replace.null.with.default': 'false' });
   await reader.drain(connector.topic, 0, rows, connector.check);
   const sink = 'millrace_sink';
-  await worker.rest.create(sink, sinkConfig(servers, database, connector.topic));
+  await worker.rest.create(sink, sinkConfig(servers, options, database, connector.topic));
   return {
     system: worker.system,
     pid: worker.pid,

@@ -1,8 +1,14 @@
+import type { Options } from '../options.ts';
 import type { Servers } from '../servers.ts';
 import { TABLE } from '../tables.ts';
 
 /** A sink that upserts the topic's rows into the table. */
-export const sinkConfig = (servers: Servers, database: string, topic: string): Record<string, string> => ({
+export const sinkConfig = (
+  servers: Servers,
+  options: Options,
+  database: string,
+  topic: string,
+): Record<string, string> => ({
   'connector.class': 'millrace.PostgresSink',
   'tasks.max': '1',
   topics: topic,
@@ -12,4 +18,5 @@ export const sinkConfig = (servers: Servers, database: string, topic: string): R
   'pk.mode': 'record_key',
   'delete.enabled': 'true',
   'errors.restart.max': '0',
+  ...(options.connections !== null && { connections: options.connections }),
 });

@@ -53,7 +53,7 @@ export async function topicToPg(servers: Servers, options: Options, report: Repo
 }
 
 /** Fills a topic with the rows of a database's table; returns its name. */
-async function publish(
+export async function publish(
   servers: Servers,
   worker: Worker,
   reader: TopicReader,
@@ -81,7 +81,7 @@ async function applyOnce(
   await target.query(createTable(options.columns));
   const name = `millrace_sink_${purpose}`;
   const start = performance.now();
-  await worker.rest.create(name, sinkConfig(servers, TARGET, topic));
+  await worker.rest.create(name, sinkConfig(servers, options, TARGET, topic));
   const isThere = async (): Promise<boolean> =>
     (await target.query(`SELECT 1 FROM ${TABLE} WHERE id = ${records}`)).rows.length === 1;
   let asked = 0;

@@ -220,6 +220,24 @@ test('a sink can seek, and ask for a commit', async t => {
   );
 });
 
+test('a sink that seeks when it gets a partition has no record from before', async t => {
+  const w = await TestWorker.start(t);
+  await w.write('in', numbered(9));
+  probe('s16').onOpen = ([partition], context) => context.seek(partition!, 6);
+  await w.run('s16', { ...keeping, topics: 'in' });
+  await arrived('s16', 3);
+  assert.deepEqual(values('s16'), ['v6', 'v7', 'v8']);
+});
+
+test('a sink that seeks past the end of a topic fails, instead of getting other records', async t => {
+  const w = await TestWorker.start(t);
+  await w.write('in', numbered(9));
+  probe('s17').onOpen = ([partition], context) => context.seek(partition!, 600);
+  const failure = await w.failure(await w.run('s17', { ...keeping, topics: 'in' }));
+  assert.match(failure.trace, /^\[SINK_SEEK_LOST\].*in-0 up to offset 600/);
+  assert.deepEqual(values('s17'), []);
+});
+
 test('topics.regex takes topics by full name; two tasks share the partitions', async t => {
   const w = await TestWorker.start(t);
   for (const topic of ['ab1', 'ab2', 'xab3']) await w.write(topic, [{ value: topic }], 2);

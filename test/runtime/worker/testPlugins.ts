@@ -27,6 +27,7 @@ export class Probe {
   readonly puts: number[] = [];
   readonly commits: SourceOffset[] = [];
   readonly events: string[] = [];
+  onOpen?: (partitions: readonly TopicPartition[], context: SinkTaskContext) => void;
   onPut: ((batches: readonly SinkBatch[], context: SinkTaskContext) => Promise<void> | void) | null = null;
   onPreCommit:
     | ((
@@ -105,6 +106,7 @@ class KeepingTask implements SinkTask {
 
   async open(partitions: readonly TopicPartition[]): Promise<void> {
     this.#probe.events.push(`open ${partitions.length}`);
+    this.#probe.onOpen?.(partitions, this.#context);
   }
 
   async close(partitions: readonly TopicPartition[]): Promise<void> {

@@ -1,6 +1,7 @@
 import { after, before, describe } from 'node:test';
 import { sinkPlugin } from '../../../../connectors/postgres/sink/index.ts';
-import { sinkContract } from '../../../contract/sinkContract.ts';
+import type { Config } from '../../../../runtime/api/index.ts';
+import { type SinkSubject, sinkContract } from '../../../contract/sinkContract.ts';
 import { openPgTarget, type PgTarget, servers } from './pgTarget.ts';
 
 for (const [name, server] of servers) {
@@ -10,21 +11,28 @@ for (const [name, server] of servers) {
       target = await openPgTarget(server);
     });
     after(() => target[Symbol.asyncDispose]());
-    sinkContract('PostgreSQL sink', () => ({
-      createTask: () => sinkPlugin.createTask(),
-      connection: target.connection,
-      createItemTable: async () => {
-        const table = target.uniqueName();
-        await target.client.query(
-          `create table ${table} (id bigint primary key, name varchar(20), qty int not null default 7, code text unique)`,
-        );
-        return table;
-      },
-      items: async table => {
-        const { rows } = await target.client.query(`select id, name, qty, code from ${table} order by id`);
-        return rows.map(r => ({ ...r, id: BigInt(r.id) }));
-      },
-      rows: async table => (await target.client.query(`select * from ${table} order by id`)).rows,
-    }));
+    let latest = '';
+    const subject =
+      (guarantee: Config): (() => SinkSubject) =>
+      () => ({
+        createTask: () => sinkPlugin.createTask(),
+        // Offsets of their own for each table: all of them come from one partition of one topic.
+        connection: { ...target.connection, ...guarantee, 'exactly.once.offsets.table': `offsets_${latest}` },
+        createItemTable: async () => {
+          const table = target.uniqueName();
+          latest = table;
+          await target.client.query(
+            `create table ${table} (id bigint primary key, name varchar(20), qty int not null default 7, code text unique)`,
+          );
+          return table;
+        },
+        items: async table => {
+          const { rows } = await target.client.query(`select id, name, qty, code from ${table} order by id`);
+          return rows.map(r => ({ ...r, id: BigInt(r.id) }));
+        },
+        rows: async table => (await target.client.query(`select * from ${table} order by id`)).rows,
+      });
+    sinkContract('PostgreSQL sink', subject({}));
+    sinkContract('PostgreSQL sink, exactly once', subject({ 'delivery.guarantee': 'exactly-once' }));
   });
 }

@@ -73,7 +73,7 @@ describe('faults', () => {
       "select from pg_stat_activity where application_name = $1 and wait_event_type = 'Lock'",
       [application],
     );
-    return rowCount === 1;
+    return rowCount! > 0;
   };
 
   it('goes on after its connection was ended, again and again, in the middle of writes', async () => {
@@ -138,7 +138,8 @@ describe('faults', () => {
       putting = putAll();
       await until('the sink waits for the table', () => waiting('blocked_sink'));
       await sleep(100);
-      assert.ok(puts <= 3, `${puts} puts went on`);
+      // Two connections, each with a full flush under way and another that is collected.
+      assert.ok(puts <= 5, `${puts} puts went on`);
     } finally {
       await other.query('rollback');
       await other.end();

@@ -1,17 +1,20 @@
 /** Appends the records of a run to a row log: a tuple of column bytes each, by plan, without an object per row. */
-import { ConnectError } from '../../../runtime/api/index.ts';
-import type { UnavailableValue } from '../../shared/changeEnvelope.ts';
-import { Change, type ChangeRun } from '../../shared/changeRun.ts';
-import { type RowLog, RowOp } from '../../shared/rowLog.ts';
-import type { SqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
-import { writeInt16, writeNull } from './fieldWriter.ts';
+import { ConnectError } from '../../runtime/api/index.ts';
+import type { UnavailableValue } from './changeEnvelope.ts';
+import { Change, type ChangeRun } from './changeRun.ts';
+import { ColumnTooNarrow } from './columnTooNarrow.ts';
+import { type RowLog, RowOp } from './rowLog.ts';
 import type { PlannedColumn, RowPlan } from './rowPlan.ts';
+import type { SqlSinkSettings } from './sqlSinkConfig.ts';
+import { writeInt16, writeNull } from './tupleFields.ts';
 
 export interface EncodeStop {
   /** Where to go on, relative to the run. */
   readonly next: number;
   /** The record before `next` could not be encoded. */
   readonly error: ConnectError | null;
+  /** The record at `next` can be encoded when this column is wider. */
+  readonly tooNarrow: ColumnTooNarrow | null;
 }
 
 /** Counted by the caller. */
@@ -45,11 +48,12 @@ export class RowEncoder {
         this.#encodeRecord(run, plan, i, log, origin, inputs, deleteInputs);
       } catch (error) {
         log.truncate(count, start);
-        return { next: i + 1, error: unfit(error, run, plan, i) };
+        if (error instanceof ColumnTooNarrow) return { next: i, error: null, tooNarrow: error };
+        return { next: i + 1, error: unfit(error, run, plan, i), tooNarrow: null };
       }
-      if (log.out.position >= maxBytes) return { next: i + 1, error: null };
+      if (log.out.position >= maxBytes) return { next: i + 1, error: null, tooNarrow: null };
     }
-    return { next: to, error: null };
+    return { next: to, error: null, tooNarrow: null };
   }
 
   #encodeRecord(
@@ -68,7 +72,7 @@ export class RowEncoder {
       case Change.update:
       case Change.write: {
         const left = this.#unavailableColumns(plan, inputs, i);
-        if (left !== null && (change !== Change.update || left[0]! < plan.keyCount)) throw unavailable(plan, left);
+        if (left !== null && !this.#mayLeaveOut(change, left, plan)) throw unavailable(plan, left);
         const start = log.out.position;
         const keyEnd = writeRow(plan.columns, plan.columns.length, plan.keyCount, inputs, i, log, left);
         const shape = left === null ? plan.write : plan.patch(left);
@@ -108,6 +112,11 @@ export class RowEncoder {
           'the value of the record is neither a struct nor a JSON object; check value.converter',
         );
     }
+  }
+
+  /** Only an update of a row that is there can leave columns as they are. */
+  #mayLeaveOut(change: Change, left: readonly number[], plan: RowPlan): boolean {
+    return change === Change.update && this.#settings.insertMode !== 'insert' && left[0]! >= plan.keyCount;
   }
 
   #unavailableColumns(plan: RowPlan, inputs: readonly Column[], i: number): number[] | null {
@@ -152,6 +161,7 @@ function writeValue(column: PlannedColumn, value: unknown, log: RowLog): void {
   try {
     column.write(value, log.out);
   } catch (error) {
+    if (error instanceof ColumnTooNarrow) throw error;
     throw new ConnectError(
       'SINK_VALUE_UNFIT',
       `the value of field "${column.input.field.name}" does not fit column "${column.column.name}" of type ${column.column.displayType}: ${error instanceof RangeError ? error.message : 'it is of another kind'}; change the column, or send such records to a dead letter queue with errors.tolerance=all`,
@@ -190,7 +200,7 @@ const unavailable = (plan: RowPlan, left: readonly number[]): ConnectError => {
   const names = left.map(c => plan.columns[c]!.column.name);
   return new ConnectError(
     'SINK_VALUE_UNAVAILABLE',
-    `the record is a new row, but carries the placeholder of a value that its source did not send for ${names.map(n => `"${n}"`).join(', ')}; at the source set REPLICA IDENTITY FULL on the table, or use a source that reads such values again; if a flattening transform hides that it is an update, give it add.fields=op; if the text is a real value, set unavailable.value.placeholder to another one`,
+    `the record is written as a new row, but carries the placeholder of a value that its source did not send for ${names.map(n => `"${n}"`).join(', ')}; at the source set REPLICA IDENTITY FULL on the table, or use a source that reads such values again; if a flattening transform hides that it is an update, give it add.fields=op; if the text is a real value, set unavailable.value.placeholder to another one`,
     { place: { column: names.join(', ') } },
   );
 };

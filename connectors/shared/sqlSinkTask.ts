@@ -1,41 +1,63 @@
 /** The sink task: batches in, rows encoded into the lane, which writes them while the next are encoded. Offsets are safe only when the lane is empty. */
 import {
+  asConnectError,
   type Config,
+  type ConfigError,
   ConnectError,
   type SinkBatch,
   type SinkTask,
   type SinkTaskContext,
   type TopicPartition,
-} from '../../../runtime/api/index.ts';
-import { UnavailableValue } from '../../shared/changeEnvelope.ts';
-import { Change, type ChangeRun, type RunNeeds, readRuns } from '../../shared/changeRun.ts';
-import { FlushLane } from '../../shared/flushLane.ts';
-import { retryTransient } from '../../shared/retryTransient.ts';
-import { type SqlSinkSettings, sqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
-import { sourceFieldsOf, type TableName, tableNameOf } from '../../shared/tableName.ts';
-import { Applier } from './applier.ts';
-import { checkSinkConfig, connectionKeys, sinkConfigDef } from './config.ts';
-import { connectionOptions } from './connection.ts';
-import { asSinkError, classifyPgFailure } from './pgFailure.ts';
-import { Planner } from './planner.ts';
+} from '../../runtime/api/index.ts';
+import { UnavailableValue } from './changeEnvelope.ts';
+import { Change, type ChangeRun, type RunNeeds, readRuns } from './changeRun.ts';
+import { FlushLane } from './flushLane.ts';
+import { FlushLanes } from './flushLanes.ts';
+import type { OffsetLedger } from './offsetLedger.ts';
+import { type Retry, retryTransient } from './retryTransient.ts';
 import { RowEncoder } from './rowEncoder.ts';
 import { ShapeList } from './rowShape.ts';
-import { Session } from './session.ts';
+import type { SqlTarget } from './sqlDialect.ts';
+import type { SqlSinkSettings } from './sqlSinkConfig.ts';
+import type { SqlTypes } from './sqlTypes.ts';
+import { sourceFieldsOf, type TableName, tableNameOf } from './tableName.ts';
+import { TablePlanner } from './tablePlanner.ts';
 
-export class PostgresSinkTask implements SinkTask {
+export interface TargetOptions<S extends SqlTypes> {
+  readonly config: Config;
+  readonly settings: SqlSinkSettings;
+  readonly shapes: ShapeList<S>;
+  readonly context: SinkTaskContext;
+}
+
+/** One kind of target: its configuration, and how to write to it. */
+export interface SqlSinkKind<S extends SqlTypes> {
+  /** Everything that can be said without a connection. */
+  checkConfig(config: Config): readonly ConfigError[];
+  settings(config: Config): SqlSinkSettings;
+  target(options: TargetOptions<S>): SqlTarget<S>;
+}
+
+export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
+  readonly #kind: SqlSinkKind<S>;
   #context!: SinkTaskContext;
   #settings!: SqlSinkSettings;
   #needs!: RunNeeds;
-  #session: Session | null = null;
-  #planner!: Planner;
+  #target: SqlTarget<S> | null = null;
+  #planner!: TablePlanner<S>;
   #encoder!: RowEncoder;
-  #lane: FlushLane | null = null;
+  #lanes: FlushLanes | null = null;
+  #ledger: OffsetLedger | null = null;
+  #retry!: Retry;
+
+  constructor(kind: SqlSinkKind<S>) {
+    this.#kind = kind;
+  }
 
   async start(config: Config, context: SinkTaskContext): Promise<void> {
-    const [problem] = checkSinkConfig(config);
+    const [problem] = this.#kind.checkConfig(config);
     if (problem) throw new ConnectError('CONFIG_INVALID', problem.message);
-    const { values } = sinkConfigDef.parse(config);
-    const settings = sqlSinkSettings(values, config);
+    const settings = this.#kind.settings(config);
     this.#context = context;
     this.#settings = settings;
     this.#needs = {
@@ -44,35 +66,55 @@ export class PostgresSinkTask implements SinkTask {
       sourceFields: sourceFieldsOf(settings.tableName.format),
     };
     const { logger, metrics, signal } = context;
-    const session = new Session(connectionOptions(connectionKeys(values)), logger);
-    this.#session = session;
+    const shapes = new ShapeList<S>();
+    const target = this.#kind.target({ config, settings, shapes, context });
+    this.#target = target;
     const retry = retryTransient({
-      classify: classifyPgFailure,
+      classify: error => target.classify(error),
+      isContention: error => target.isContention(error),
       maxRetries: settings.maxRetries,
       retryBackoffMs: settings.retryBackoffMs,
       signal,
       logger,
       metrics,
     });
-    const shapes = new ShapeList();
-    const applier = new Applier(session, shapes, settings.insertMode, context);
-    const lane = new FlushLane({ target: applier, bounds: settings, metrics, retry });
-    this.#lane = lane;
+    this.#ledger = target.ledger;
+    this.#retry = retry;
+    const bounds = { ...settings, maxBytes: Math.ceil(settings.maxBytes / target.writers.length) };
+    const lanes = new FlushLanes(
+      target.writers.map(writer => new FlushLane({ target: writer, bounds, metrics, retry })),
+      shape => shapes.get(shape).order,
+    );
+    this.#lanes = lanes;
     this.#encoder = new RowEncoder(settings, new UnavailableValue(settings.unavailablePlaceholder));
-    this.#planner = new Planner({ session, settings, shapes, retry, drain: () => lane.drain(), logger });
-    await this.#failing(() => retry(() => session.use(async () => {})));
+    const { dialect } = target;
+    this.#planner = new TablePlanner({ dialect, settings, shapes, retry, drain: () => lanes.drain(), logger });
+    await this.#failing(() => retry(() => target.open()));
+  }
+
+  /** Exactly once: what the target has is where to go on, whatever the consumer group says. */
+  async open(partitions: readonly TopicPartition[]): Promise<void> {
+    const ledger = this.#ledger;
+    if (ledger === null) return;
+    const rows = await this.#failing(() => this.#retry(() => this.#target!.claimOffsets(partitions)));
+    for (const [partition, offset] of ledger.adopt(rows)) this.#context.seek(partition, offset);
   }
 
   put(batches: readonly SinkBatch[]): Promise<void> {
     return this.#failing(async () => {
-      for (const batch of batches) for (const run of readRuns(batch, this.#needs)) await this.#putRun(run);
+      await this.#lanes!.adapt();
+      for (const batch of batches) {
+        const first = this.#ledger?.take(batch) ?? 0;
+        if (first === batch.count) continue;
+        for (const run of readRuns(batch, this.#needs)) await this.#putRun(run, Math.max(0, first - run.from));
+      }
       this.#countIgnored();
-      this.#lane!.nudge();
+      this.#lanes!.nudge();
     });
   }
 
-  async #putRun(run: ChangeRun): Promise<void> {
-    for (let from = 0; from < run.count; ) {
+  async #putRun(run: ChangeRun, first: number): Promise<void> {
+    for (let from = first; from < run.count; ) {
       const to = endOfSameSource(run, from);
       const name = this.#tableName(run, from);
       await this.#putRange(run, from, to, name);
@@ -94,19 +136,15 @@ export class PostgresSinkTask implements SinkTask {
   }
 
   async #encodeRange(run: ChangeRun, from: number, to: number, name: TableName): Promise<void> {
-    const plan = await this.#planner.plan(run, name);
+    let plan = await this.#planner.plan(run, name);
     if (plan === null) return;
+    const lanes = this.#lanes!;
     for (let at = from; at < to; ) {
-      const { log, room } = await this.#lane!.open();
-      const { next, error } = this.#encoder.encode(
-        run,
-        plan,
-        at,
-        Math.min(to, at + room),
-        log,
-        this.#settings.maxBytes,
-      );
+      const { log, room, maxBytes } = await lanes.open();
+      const { next, error, tooNarrow } = this.#encoder.encode(run, plan, at, Math.min(to, at + room), log, maxBytes);
+      await lanes.take(log);
       at = next;
+      if (tooNarrow) plan = await this.#planner.widen(run, name, plan, tooNarrow);
       if (error) {
         this.#context.metrics.count('rejected_records');
         await this.#context.reportErrantRecord(run.batch.record(run.from + next - 1), error);
@@ -144,20 +182,36 @@ export class PostgresSinkTask implements SinkTask {
   }
 
   async preCommit(current: ReadonlyMap<TopicPartition, number>): Promise<ReadonlyMap<TopicPartition, number>> {
-    await this.#failing(() => this.#lane!.drain());
+    await this.#failing(async () => {
+      await this.#lanes!.drain();
+      await this.#storePositions(current);
+    });
     return current;
   }
 
-  async close(): Promise<void> {
-    if (this.#context.signal.aborted) return;
-    await this.#failing(() => this.#lane!.drain());
+  /** Records that gave no rows are behind the task as well. */
+  async #storePositions(current: ReadonlyMap<TopicPartition, number>): Promise<void> {
+    const ledger = this.#ledger;
+    const advances = ledger?.advanceTo(current) ?? [];
+    if (ledger === null || advances.length === 0) return;
+    await this.#retry(() => this.#target!.moveOffsets(advances));
+    ledger.committed(advances);
+  }
+
+  async close(partitions: readonly TopicPartition[] = []): Promise<void> {
+    if (!this.#context.signal.aborted) await this.#failing(() => this.#lanes!.drain());
+    this.#ledger?.release(partitions);
   }
 
   async stop(): Promise<void> {
-    const session = this.#session;
-    this.#session = null;
-    await session?.close();
-    await this.#lane?.abandon();
+    const target = this.#target;
+    this.#target = null;
+    await target?.close();
+    await this.#lanes?.abandon();
+  }
+
+  #asFailure(error: unknown): ConnectError {
+    return this.#target?.asFailure(error) ?? asConnectError(error, 'SINK_WRITE_FAILED');
   }
 
   async #failing<T>(work: () => Promise<T>): Promise<T> {
@@ -165,7 +219,7 @@ export class PostgresSinkTask implements SinkTask {
       return await work();
     } catch (error) {
       if (this.#context.signal.aborted) throw error;
-      const failure = asSinkError(error);
+      const failure = this.#asFailure(error);
       if (!failure.retriable) throw failure;
       // Retries are made in here; to get the same records again would help nothing.
       throw new ConnectError(failure.code, failure.message, { cause: failure, place: failure.place });

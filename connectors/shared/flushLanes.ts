@@ -1,0 +1,104 @@
+/**
+ * Several lanes into one target, each with a connection of its own, so that rows with different keys are written at the same time. A row always goes
+ * to the lane of its key, rows of a table whose keys do not tell all that they may collide in to the one lane of that table: order is kept wherever it
+ * matters, without locks and without waits between the lanes. More than one lane costs more work per row, so that the others are used only while the
+ * target is what holds up the task, and left again as soon as everything is written.
+ */
+import type { FlushLane } from './flushLane.ts';
+import { RowLog, RowOp } from './rowLog.ts';
+
+/** The number of the order that rows of a shape must keep among each other; null = only rows with the same key. */
+export type OrderOf = (shape: number) => number | null;
+
+/** Of the time, spent with waiting for room in the one lane. Above it the target is the bottleneck. */
+const WAIT_SHARE = 0.6;
+const WINDOW_MS = 200;
+/** Of rows that are encoded before they are shared out. */
+const STAGED_ROWS = 4096;
+const STAGED_BYTES = 1 << 20;
+
+export class FlushLanes {
+  readonly #lanes: readonly FlushLane[];
+  readonly #orderOf: OrderOf;
+  readonly #staged = new RowLog();
+  #isSpread = false;
+  #windowStartMs = performance.now();
+  #waitedMs = 0;
+
+  constructor(lanes: readonly FlushLane[], orderOf: OrderOf) {
+    this.#lanes = lanes;
+    this.#orderOf = orderOf;
+  }
+
+  /** To be called before each put: the rows of one key must not be in two lanes, so that nothing is under way when their number changes. */
+  async adapt(): Promise<void> {
+    if (this.#lanes.length === 1) return;
+    if (this.#isSpread) {
+      if (this.#lanes.every(lane => lane.isEmpty)) this.#setSpread(false);
+      return;
+    }
+    const elapsedMs = performance.now() - this.#windowStartMs;
+    if (elapsedMs < WINDOW_MS) return;
+    const isHeldUp = this.#waitedMs > elapsedMs * WAIT_SHARE;
+    if (isHeldUp) await this.drain();
+    this.#setSpread(isHeldUp);
+  }
+
+  #setSpread(isSpread: boolean): void {
+    this.#isSpread = isSpread;
+    this.#windowStartMs = performance.now();
+    this.#waitedMs = 0;
+  }
+
+  /** The log to append to, with room for at least one row, and how much it may take; `take` it afterwards. */
+  async open(): Promise<{ log: RowLog; room: number; maxBytes: number }> {
+    if (this.#isSpread) return { log: this.#staged, room: STAGED_ROWS, maxBytes: STAGED_BYTES };
+    const lane = this.#lanes[0]!;
+    const started = performance.now();
+    const opened = await lane.open();
+    this.#waitedMs += performance.now() - started;
+    return { ...opened, maxBytes: lane.maxBytes };
+  }
+
+  /** Shares out what was appended to the log that `open` gave, and waits where a lane is full. */
+  async take(log: RowLog): Promise<void> {
+    if (log !== this.#staged) return;
+    let shape = -1;
+    let order: number | null = null;
+    for (let row = 0; row < log.count; row++) {
+      if (log.shapes[row] !== shape) {
+        shape = log.shapes[row]!;
+        order = this.#orderOf(shape);
+      }
+      const lane = this.#lanes[(order ?? log.hashes[row]! >>> 0) % this.#lanes.length]!;
+      if (log.ops[row] === RowOp.truncate) await this.#appendAlone(lane, log, row);
+      else (lane.roomyLog() ?? (await this.#makeRoom(lane))).copyRow(log, row);
+    }
+    log.reset();
+  }
+
+  /** Rows of all lanes come before it, or after it. */
+  async #appendAlone(lane: FlushLane, log: RowLog, row: number): Promise<void> {
+    await this.drain();
+    (await lane.open()).log.copyRow(log, row);
+    await this.drain();
+  }
+
+  async #makeRoom(lane: FlushLane): Promise<RowLog> {
+    this.nudge();
+    return (await lane.open()).log;
+  }
+
+  /** As `FlushLane` has it, for all of them. */
+  nudge(): void {
+    for (const lane of this.#lanes) lane.nudge();
+  }
+
+  async drain(): Promise<void> {
+    await Promise.all(this.#lanes.map(lane => lane.drain()));
+  }
+
+  async abandon(): Promise<void> {
+    await Promise.all(this.#lanes.map(lane => lane.abandon()));
+  }
+}

@@ -1,0 +1,63 @@
+/** Flat records of a topic `orders`, and a database with what the tests of one sink ask of it again and again. */
+import { sinkPlugin } from '../../../../connectors/mysql/sink/index.ts';
+import type { Config, SinkBatch } from '../../../../runtime/api/index.ts';
+import { INT64, OPTIONAL_STRING, type Schema, Struct, struct } from '../../../../schemas/data/index.ts';
+import { avroSinkBatch, plainSinkBatch, type TestRecord } from '../../../contract/sinkBatches.ts';
+import { type SinkRun, startSink } from '../../../contract/sinkHarness.ts';
+import { type MysqlTarget, openMysqlTarget, type Row } from './mysqlTarget.ts';
+
+export const topic = 'orders';
+export const keySchema = struct([['id', INT64]], { name: 'orders.Key' });
+export const flatSchema = struct(
+  [
+    ['id', INT64],
+    ['Note', OPTIONAL_STRING],
+  ],
+  { name: 'orders.Value' },
+);
+
+export const flat = (id: bigint, note: string | null): TestRecord => ({
+  key: new Struct(keySchema, [id]),
+  value: new Struct(flatSchema, [id, note]),
+});
+export const flatBatch = (records: readonly TestRecord[], firstOffset = 0): Promise<SinkBatch> =>
+  avroSinkBatch({ topic, firstOffset, keySchema, valueSchema: flatSchema }, records);
+export const jsonBatch = (records: readonly TestRecord[], firstOffset = 0): SinkBatch =>
+  plainSinkBatch({ topic, firstOffset, keySchema: null, valueSchema: null }, records);
+
+/** One record with key 1 and a field of each schema. */
+export function oneRow(fields: readonly (readonly [string, Schema])[], values: readonly unknown[]): Promise<SinkBatch> {
+  const valueSchema = struct([['id', INT64], ...fields], { name: 'orders.Wide' });
+  const record = { key: new Struct(keySchema, [1n]), value: new Struct(valueSchema, [1n, ...values]) };
+  return avroSinkBatch({ topic, keySchema, valueSchema }, [record]);
+}
+
+export const upsert = (table: string): Config => ({
+  'insert.mode': 'upsert',
+  'pk.mode': 'record_key',
+  'delete.enabled': 'true',
+  'table.name.format': table,
+});
+
+export interface OrdersTarget extends AsyncDisposable {
+  readonly target: MysqlTarget;
+  start(config: Config, options?: { tolerate?: boolean }): Promise<SinkRun>;
+  /** A new table; returns its name. */
+  create(columns?: string): Promise<string>;
+  rows(table: string, what?: string): Promise<Row[]>;
+}
+
+export async function openOrders(server: string): Promise<OrdersTarget> {
+  const target = await openMysqlTarget(server);
+  return {
+    target,
+    start: (config, options) => startSink(sinkPlugin.createTask(), { ...target.connection, ...config }, options),
+    create: async (columns = 'id bigint primary key, note text') => {
+      const table = target.uniqueName();
+      await target.client.query(`create table ${table} (${columns})`);
+      return table;
+    },
+    rows: (table, what = 'id, note') => target.rows(`select ${what} from ${table} order by 1, 2`),
+    [Symbol.asyncDispose]: () => target[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,228 @@
+/** Changes at the source that the sink follows or refuses to guess at, partitioned targets, and targets that play a replica. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { SinkBatch } from '../../../../runtime/api/index.ts';
+import {
+  Decimal,
+  decimalSchema,
+  INT64,
+  OPTIONAL_INT32,
+  OPTIONAL_STRING,
+  primitive,
+  STRING,
+  Struct,
+  type StructSchema,
+  struct,
+} from '../../../../schemas/data/index.ts';
+import { avroSinkBatch, type TestRecord } from '../../../contract/sinkBatches.ts';
+import { flat, flatBatch, jsonBatch, keySchema, type OrdersTarget, openOrders, topic, upsert } from './flatRecords.ts';
+
+describe('evolution', () => {
+  let orders: OrdersTarget;
+  before(async () => {
+    orders = await openOrders();
+  });
+  after(() => orders[Symbol.asyncDispose]());
+
+  const batchOf = (
+    valueSchema: StructSchema,
+    rows: readonly (readonly unknown[])[],
+    firstOffset = 0,
+  ): Promise<SinkBatch> =>
+    avroSinkBatch(
+      { topic, firstOffset, keySchema, valueSchema },
+      rows.map(
+        (row): TestRecord => ({ key: new Struct(keySchema, [row[0]]), value: new Struct(valueSchema, [...row]) }),
+      ),
+    );
+  const typesOf = async (table: string): Promise<Record<string, string>> => {
+    const { rows } = await orders.pg.client.query(
+      'select attname, format_type(atttypid, atttypmod) as type from pg_attribute where attrelid = $1::regclass and attnum > 0',
+      [table],
+    );
+    return Object.fromEntries(rows.map(r => [r.attname, r.type]));
+  };
+
+  it('widens columns for values whose width no schema tells, with auto.evolve only', async () => {
+    const schema = struct(
+      [
+        ['id', INT64],
+        ['note', OPTIONAL_STRING],
+        ['price', decimalSchema(2)],
+      ],
+      { name: 'wide.V1' },
+    );
+    const rows = [
+      [1n, 'four', new Decimal(999n, 2)],
+      [2n, '😀😀😀😀', new Decimal(-999n, 2)],
+      [3n, 'five!', new Decimal(1n, 2)],
+      [4n, 'x', new Decimal(100000n, 2)],
+    ];
+    const columns = 'id bigint primary key, note varchar(4), price numeric(3,2)';
+    const strict = await orders.create(columns);
+    await using refusing = await orders.start(upsert(strict), { tolerate: true });
+    await refusing.deliver(await batchOf(schema, rows));
+    assert.deepEqual(
+      refusing.errants.map(e => [e.record.originalOffset, e.error.code]),
+      [
+        [2, 'SINK_RECORD_REJECTED'],
+        [3, 'SINK_RECORD_REJECTED'],
+      ],
+    );
+    const table = await orders.create(columns);
+    await using run = await orders.start({ ...upsert(table), 'schema.evolution': 'basic' });
+    await run.deliver(await batchOf(schema, rows));
+    assert.deepEqual(await typesOf(table), { id: 'bigint', note: 'character varying', price: 'numeric' });
+    assert.deepEqual(await orders.rows(table, 'id::int, note, price::text'), [
+      { id: 1, note: 'four', price: '9.99' },
+      { id: 2, note: '😀😀😀😀', price: '-9.99' },
+      { id: 3, note: 'five!', price: '0.01' },
+      { id: 4, note: 'x', price: '1000.00' },
+    ]);
+  });
+
+  it('widens integers for numbers without schema', async () => {
+    const table = await orders.create('id bigint primary key, n smallint, m integer');
+    await using run = await orders.start({ ...upsert(table), 'auto.evolve': 'true' });
+    await run.deliver(
+      jsonBatch([
+        { key: { id: 1 }, value: { id: 1, n: 32767, m: -2147483648 } },
+        { key: { id: 2 }, value: { id: 2, n: -32769, m: 2147483648 } },
+      ]),
+    );
+    assert.deepEqual(await typesOf(table), { id: 'bigint', n: 'bigint', m: 'bigint' });
+    assert.deepEqual(await orders.rows(table, 'id::int, n::text, m::text'), [
+      { id: 1, n: '32767', m: '-2147483648' },
+      { id: 2, n: '-32769', m: '2147483648' },
+    ]);
+  });
+
+  it('does not guess whether a column with a default was renamed', async () => {
+    const withDefault = primitive('INT64', { defaultValue: 5n });
+    const version = (field: string): StructSchema =>
+      struct(
+        [
+          ['id', INT64],
+          [field, withDefault],
+        ],
+        { name: `renamed.${field}` },
+      );
+    const table = await orders.create('id bigint primary key, old_name bigint default 5, others bigint');
+    const config = { ...upsert(table), 'auto.evolve': 'true' };
+    await using run = await orders.start(config);
+    await run.deliver(await batchOf(version('old_name'), [[1n, 17n]]));
+    await assert.rejects(run.deliver(await batchOf(version('new_name'), [[2n, 18n]], 1)), {
+      code: 'SINK_COLUMN_RENAMED',
+      message: /RENAME COLUMN "old_name" TO "new_name".*ADD COLUMN "new_name" bigint/,
+    });
+    await orders.pg.client.query(`alter table ${table} rename column old_name to new_name`);
+    await using again = await orders.start(config);
+    await again.deliver(await batchOf(version('new_name'), [[2n, 18n]], 1));
+    // Nothing goes: it is a new one.
+    const both = struct([...version('new_name').fields.map(f => [f.name, f.schema] as const), ['third', withDefault]], {
+      name: 'renamed.both',
+    });
+    await again.deliver(await batchOf(both, [[3n, 19n, 6n]], 2));
+    assert.deepEqual(await orders.rows(table, 'id::int, new_name::int, third::int'), [
+      { id: 1, new_name: 17, third: 5 },
+      { id: 2, new_name: 18, third: 5 },
+      { id: 3, new_name: 19, third: 6 },
+    ]);
+  });
+
+  it('tells of an update without all values in insert mode, where nothing could complete it', async () => {
+    const table = await orders.create('id bigint, note text');
+    const schema = struct(
+      [
+        ['id', INT64],
+        ['note', OPTIONAL_STRING],
+        ['__op', STRING],
+      ],
+      { name: 'partial.V1' },
+    );
+    await using run = await orders.start(
+      { 'table.name.format': table, 'insert.mode': 'insert', 'field.exclude.list': '__op' },
+      { tolerate: true },
+    );
+    await run.deliver(
+      await batchOf(schema, [
+        [1n, 'a', 'u'],
+        [1n, '__debezium_unavailable_value', 'u'],
+      ]),
+    );
+    assert.deepEqual(
+      run.errants.map(e => [e.record.originalOffset, e.error.code, e.error.place.column]),
+      [[1, 'SINK_VALUE_UNAVAILABLE', 'note']],
+    );
+    assert.deepEqual(await orders.rows(table), [{ id: 1, note: 'a' }]);
+  });
+
+  it('moves rows between the partitions of a target, and reports those that no partition takes', async () => {
+    const partitionedKey = struct(
+      [
+        ['id', INT64],
+        ['region', OPTIONAL_INT32],
+      ],
+      { name: 'parts.Key' },
+    );
+    const schema = struct(
+      [
+        ['id', INT64],
+        ['region', OPTIONAL_INT32],
+        ['note', OPTIONAL_STRING],
+      ],
+      { name: 'parts.Value', optional: true },
+    );
+    const table = orders.pg.uniqueName();
+    await orders.pg.client.query(`
+      create table ${table} (id bigint, region int, note text, primary key (id, region)) partition by list (region);
+      create table ${table}_1 partition of ${table} for values in (1);
+      create table ${table}_2 partition of ${table} for values in (2) partition by hash (id);
+      create table ${table}_2a partition of ${table}_2 for values with (modulus 1, remainder 0)`);
+    const record = (id: bigint, region: number, note: string | null): TestRecord => ({
+      key: new Struct(partitionedKey, [id, region]),
+      value: note === null ? null : new Struct(schema, [id, region, note]),
+    });
+    await using run = await orders.start(upsert(table), { tolerate: true });
+    const put = async (records: readonly TestRecord[], firstOffset: number): Promise<void> =>
+      run.deliver(await avroSinkBatch({ topic, firstOffset, keySchema: partitionedKey, valueSchema: schema }, records));
+    await put(
+      Array.from({ length: 100 }, (_, i) => record(BigInt(i), 1, 'new')),
+      0,
+    );
+    await put([record(7n, 1, null), record(7n, 2, 'moved'), record(8n, 3, 'nowhere'), record(9n, 1, 'changed')], 100);
+    assert.deepEqual(
+      run.errants.map(e => [e.record.originalOffset, e.error.code]),
+      [[102, 'SINK_RECORD_REJECTED']],
+    );
+    assert.deepEqual(await orders.rows(`${table}_2a`), [{ id: 7, note: 'moved' }]);
+    assert.equal((await orders.rows(`${table}_1`)).length, 99);
+  });
+
+  it('plays a replica with session.replication.role: no triggers, no foreign keys', async () => {
+    const mother = await orders.create('id bigint primary key');
+    const table = await orders.create(`id bigint primary key, note text, mother bigint default 9 references ${mother}`);
+    await orders.pg.client.query(`
+      create function refuse() returns trigger language plpgsql as $$ begin raise exception 'not you'; end $$;
+      create trigger refuse before insert on ${table} for each row execute function refuse()`);
+    await using run = await orders.start({ ...upsert(table), 'session.replication.role': 'replica' });
+    await run.deliver(await flatBatch([flat(1n, 'a')]));
+    assert.deepEqual(await orders.rows(table, 'id::int, note, mother::int'), [{ id: 1, note: 'a', mother: 9 }]);
+
+    const role = `replica_${orders.pg.url.slice(-8)}`;
+    await orders.pg.client.query(`create role ${role} login password 'x'`);
+    try {
+      await assert.rejects(
+        orders.start({
+          ...upsert(table),
+          'connection.user': role,
+          'connection.password': 'x',
+          'session.replication.role': 'replica',
+        }),
+        { code: 'SINK_PRIVILEGE', message: /session_replication_role/ },
+      );
+    } finally {
+      await orders.pg.client.query(`drop role ${role}`);
+    }
+  });
+});
