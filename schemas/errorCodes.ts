@@ -120,6 +120,8 @@ export const errorCodes = {
   PG_TABLES_MISSING: 'The filters match no table. Check schema and table include and exclude lists.',
   PG_TABLE_DENIED: 'The user may not read a captured table. Run GRANT SELECT (and USAGE on its schema).',
   PG_KEY_INVALID: 'A column of message.key.columns does not exist in its table.',
+  PG_MASK_INVALID:
+    'A column.mask option matches a column whose values are not texts. Leave the column out with column.exclude.list, or correct the option.',
   PG_OFFSET_INVALID: 'The stored or given offset is not a PostgreSQL position. Reset the offsets of the connector.',
   PG_SNAPSHOT_FAILED:
     'The snapshot could not read a table. The message is the one of the server; the snapshot starts over.',

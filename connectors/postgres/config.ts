@@ -5,6 +5,7 @@
 import { type Config, type ConfigError, type ConfigValues, configDef } from '../../runtime/api/index.ts';
 import { crossChecks, ignoredOptions, keyChecks } from './configChecks.ts';
 import { sourceKeys } from './configKeys.ts';
+import { type ColumnShaping, parseShaping } from './source/columnShaping.ts';
 import { parseColumnFilter, parseFilter, type TextFilter } from './source/filters.ts';
 import { type KeyColumns, parseKeyColumns } from './source/keyColumns.ts';
 import type { NameAdjustment } from './source/names.ts';
@@ -48,6 +49,7 @@ export interface SourceSettings {
   /** What makes up `tables`, as given. */
   readonly tableFilters: readonly { readonly key: string; readonly value: string }[];
   readonly columns: TextFilter;
+  readonly shaping: ColumnShaping;
   readonly keyColumns: KeyColumns;
   readonly messagePrefixes: (prefix: string) => boolean;
   readonly snapshot: {
@@ -138,6 +140,7 @@ function settingsOf(config: Config, v: Values): SourceSettings {
       return value === null || value === '' ? [] : [{ key, value }];
     }),
     columns: parseColumnFilter(v['column.include.list'], v['column.exclude.list']),
+    shaping: parseShaping(config).shaping,
     messagePrefixes: parseFilter(v['message.prefix.include.list'], v['message.prefix.exclude.list']),
     keyColumns: parseKeyColumns(v['message.key.columns'] ?? ''),
     snapshot: {

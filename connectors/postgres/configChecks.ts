@@ -2,6 +2,7 @@
 import type { Config, ConfigError, ConfigValues } from '../../runtime/api/index.ts';
 import { misspeltKeys } from '../shared/misspeltKeys.ts';
 import { sourceKeys } from './configKeys.ts';
+import { isShapingKey, parseShaping } from './source/columnShaping.ts';
 import { parseFilter } from './source/filters.ts';
 import { parseKeyColumns } from './source/keyColumns.ts';
 
@@ -13,7 +14,6 @@ const invalid = (key: string, value: string, why: string): ConfigError => ({
 });
 
 const isGiven = (value: string): boolean => value !== '' && !/^false$/i.test(value);
-const always = (): boolean => true;
 
 /** Options of Debezium that this connector does not have yet, and what would come of going on without them: nobody would notice. */
 const REFUSED: readonly {
@@ -21,16 +21,6 @@ const REFUSED: readonly {
   readonly isSet: (value: string) => boolean;
   readonly why: string;
 }[] = [
-  {
-    keys: /^column\.(mask|truncate)\./,
-    isSet: always,
-    why: 'not supported yet, and values would be published in full',
-  },
-  {
-    keys: /^(column|datatype)\.propagate\.source\.type$/,
-    isSet: always,
-    why: 'not supported yet, and schemas would lack the source types',
-  },
   {
     keys: /^(converters|post\.processors)$/,
     isSet: value => value !== '',
@@ -85,7 +75,11 @@ const FURTHER = /^(snapshot\.select\.statement\.overrides\.|topic\.heartbeat\.na
 
 /** Whether a key beyond the definition is read here, refused, or told to have no effect. */
 export const readsKey = (key: string): boolean =>
-  FURTHER.test(key) || IGNORED.test(key) || RENAMED.has(key) || REFUSED.some(({ keys }) => keys.test(key));
+  FURTHER.test(key) ||
+  isShapingKey(key) ||
+  IGNORED.test(key) ||
+  RENAMED.has(key) ||
+  REFUSED.some(({ keys }) => keys.test(key));
 
 /** A warning that names options of Debezium that do nothing here; null = there are none. */
 export function ignoredOptions(config: Config): string | null {
@@ -104,7 +98,7 @@ export function keyChecks(config: Config): ConfigError[] {
     const refused = REFUSED.find(({ keys, isSet }) => keys.test(key) && isSet(value));
     if (refused !== undefined) errors.push(invalid(key, value, `${refused.why}; remove it`));
   }
-  return [...errors, ...misspeltKeys(config, Object.keys(sourceKeys), readsKey)];
+  return [...errors, ...parseShaping(config).errors, ...misspeltKeys(config, Object.keys(sourceKeys), readsKey)];
 }
 
 /** What single values do not show: options that exclude each other, malformed lists. */
