@@ -125,6 +125,8 @@ export const errorCodes = {
   PG_OFFSET_INVALID: 'The stored or given offset is not a PostgreSQL position. Reset the offsets of the connector.',
   PG_SNAPSHOT_FAILED:
     'The snapshot could not read a table. The message is the one of the server; the snapshot starts over.',
+  PG_SPILL_FAILED:
+    'An open transaction could not be kept in a temporary file. Make room, set TMPDIR to another folder, or set streaming.mode=off.',
   PG_STREAM_FAILED: 'The server ended the replication stream with an error. The message is the one of the server.',
   PG_STATEMENT_REFUSED:
     'PostgreSQL refused a statement of the source. The message is the one of the server: mostly a missing right or a setting.',

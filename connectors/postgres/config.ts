@@ -45,6 +45,8 @@ export interface SourceSettings {
     readonly autocreate: 'all_tables' | 'disabled' | 'filtered' | 'no_tables';
     readonly viaRoot: boolean;
   };
+  /** Of transactions that are sent while they are open. */
+  readonly streaming: { readonly isOn: boolean; readonly bufferBytes: number };
   readonly tables: TextFilter;
   /** What makes up `tables`, as given. */
   readonly tableFilters: readonly { readonly key: string; readonly value: string }[];
@@ -134,6 +136,7 @@ function settingsOf(config: Config, v: Values): SourceSettings {
       autocreate: oneOf(v['publication.autocreate.mode']),
       viaRoot: v['publish.via.partition.root'],
     },
+    streaming: { isOn: oneOf(v['streaming.mode']) === 'auto', bufferBytes: v['streaming.buffer.bytes'] },
     tables: (table, schema) => schemas(schema) && tables(table),
     tableFilters: TABLE_FILTERS.flatMap(key => {
       const value = v[key];

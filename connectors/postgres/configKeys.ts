@@ -183,6 +183,16 @@ export const sourceKeys = {
     importance: 'LOW',
     documentation: 'SQL run at each heartbeat, to keep the slot of a quiet database moving.',
   },
+  'streaming.mode': choice(
+    ['auto', 'off'],
+    'auto',
+    'Whether the server sends large transactions while they are open (auto, from PostgreSQL 14 on) or after their commit (off). Events are the same, and come at the commit.',
+  ),
+  'streaming.buffer.bytes': number(
+    64 * 1024 * 1024,
+    'Memory for open transactions; what is beyond it goes to files in the temporary folder (TMPDIR).',
+    1024 * 1024,
+  ),
   'status.update.interval.ms': number(10000, 'Interval at which the server is told what is safe.', 1),
   'max.batch.size': number(16384, 'Most events handed on at a time.', 1),
   'poll.interval.ms': number(500, 'Longest wait for events.', 1),

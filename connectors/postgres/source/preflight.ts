@@ -126,6 +126,13 @@ function checkSlot(settings: SourceSettings, slot: SlotState | null, stored: Sto
       `The slot "${name}" is of plug-in ${slot.plugin ?? 'none (physical)'} in database ${slot.database ?? 'none'}; it must be of pgoutput in ${settings.database}. Choose another slot.name or drop it.`,
     );
   }
+  if (slot.isTwoPhase) {
+    add(
+      'PG_SLOT_INVALID',
+      'slot.name',
+      `The slot "${name}" sends transactions when they are prepared, and would not send them again after a restart. Prepared transactions are published when they are committed: drop the slot and let the connector create it, or create it without TWO_PHASE.`,
+    );
+  }
   if (slot.walStatus === 'lost' && isNeeded && stored?.state !== 'snapshotting') {
     add(
       'PG_SLOT_LOST',

@@ -22,6 +22,7 @@ export class SourceHarness {
   readonly records: ConnectRecord[] = [];
   readonly batches: SourceBatch[] = [];
   readonly warnings: string[] = [];
+  readonly infos: string[] = [];
   /** The last offset handed out, and the one the next task starts from. */
   offset: SourceOffset | null = null;
   stored: SourceOffset | null = null;
@@ -95,7 +96,7 @@ export class SourceHarness {
   private readonly logger: Logger = {
     error: (_fields, message) => this.warnings.push(message),
     warn: (_fields, message) => this.warnings.push(message),
-    info: () => {},
+    info: (_fields, message) => this.infos.push(message),
     debug: () => {},
   };
 
