@@ -117,6 +117,8 @@ export const errorCodes = {
     'The publication could not be created. FOR ALL TABLES needs a superuser, others need CREATE on the database and ownership of the tables.',
   PG_PUBLICATION_INCOMPLETE:
     'The publication leaves out captured tables. Add them with ALTER PUBLICATION ... ADD TABLE, or leave them out of table.include.list.',
+  PG_SIGNAL_TABLE_MISSING:
+    'The table of signal.data.collection does not exist. Create it with columns id, type and data, or remove the option.',
   PG_TABLES_MISSING: 'The filters match no table. Check schema and table include and exclude lists.',
   PG_TABLE_DENIED: 'The user may not read a captured table. Run GRANT SELECT (and USAGE on its schema).',
   PG_KEY_INVALID: 'A column of message.key.columns does not exist in its table.',

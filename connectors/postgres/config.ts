@@ -47,6 +47,10 @@ export interface SourceSettings {
   };
   /** Of transactions that are sent while they are open. */
   readonly streaming: { readonly isOn: boolean; readonly bufferBytes: number };
+  /** schema.table whose rows are signals. */
+  readonly signalTable: string | null;
+  /** Rows of a chunk of an incremental snapshot. */
+  readonly chunkSize: number;
   readonly tables: TextFilter;
   /** What makes up `tables`, as given. */
   readonly tableFilters: readonly { readonly key: string; readonly value: string }[];
@@ -100,6 +104,14 @@ export function parseSettings(config: Config): {
   return { settings: settingsOf(config, values), errors, warning };
 }
 
+/** Debezium takes database.schema.table too. */
+function signalTableOf(v: Values): string | null {
+  const name = v['signal.data.collection'];
+  if (name === null || name === '') return null;
+  const database = `${v['database.dbname']}.`;
+  return name.split('.').length === 3 && name.startsWith(database) ? name.slice(database.length) : name;
+}
+
 function settingsOf(config: Config, v: Values): SourceSettings {
   const schemas = parseFilter(v['schema.include.list'], v['schema.exclude.list']);
   const tables = parseFilter(v['table.include.list'], v['table.exclude.list']);
@@ -136,6 +148,8 @@ function settingsOf(config: Config, v: Values): SourceSettings {
       autocreate: oneOf(v['publication.autocreate.mode']),
       viaRoot: v['publish.via.partition.root'],
     },
+    signalTable: signalTableOf(v),
+    chunkSize: v['incremental.snapshot.chunk.size'],
     streaming: { isOn: oneOf(v['streaming.mode']) === 'auto', bufferBytes: v['streaming.buffer.bytes'] },
     tables: (table, schema) => schemas(schema) && tables(table),
     tableFilters: TABLE_FILTERS.flatMap(key => {

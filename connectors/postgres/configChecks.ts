@@ -33,9 +33,9 @@ const REFUSED: readonly {
     why: 'not supported yet, and events would differ',
   },
   {
-    keys: /^(signal\.data\.collection|read\.only)$/,
-    isSet: isGiven,
-    why: 'signals and incremental snapshots are not supported yet',
+    keys: /^signal\.enabled\.channels$/,
+    isSet: value => value.split(',').some(channel => !/^(source)?$/.test(channel.trim())),
+    why: 'only the channel source is supported yet, and signals of others would not be followed',
   },
   {
     keys: /^replica\.identity\.autoset\.values$/,
@@ -68,7 +68,7 @@ const RENAMED: ReadonlyMap<string, string> = new Map([
 
 /** Options without effect on events, or whose only supported value is the default. */
 const IGNORED =
-  /^(max\.queue\.size|errors\.max\.retries|snapshot\.max\.threads|snapshot\.isolation\.mode|streaming\.delay\.ms|signal\.(enabled\.channels|poll\.interval\.ms)|notification\.|incremental\.snapshot\.|retriable\.restart\.connector\.wait\.ms|connection\.validation\.timeout\.ms|flush\.lsn\.source|offset\.mismatch\.strategy|schema\.refresh\.mode|slot\.stream\.params|xmin\.fetch\.interval\.ms|database\.(query\.timeout\.ms|sslfactory)|guardrail\.|topic\.cache\.size|snapshot\.tables\.order\.by\.row\.count|schema\.history\.|lsn\.flush\.|openlineage\.|advanced\.metrics\.)/;
+  /^(max\.queue\.size|errors\.max\.retries|snapshot\.max\.threads|snapshot\.isolation\.mode|streaming\.delay\.ms|signal\.poll\.interval\.ms|notification\.|read\.only|incremental\.snapshot\.(allow|watermarking)\.|retriable\.restart\.connector\.wait\.ms|connection\.validation\.timeout\.ms|flush\.lsn\.source|offset\.mismatch\.strategy|schema\.refresh\.mode|slot\.stream\.params|xmin\.fetch\.interval\.ms|database\.(query\.timeout\.ms|sslfactory)|guardrail\.|topic\.cache\.size|snapshot\.tables\.order\.by\.row\.count|schema\.history\.|lsn\.flush\.|openlineage\.|advanced\.metrics\.)/;
 
 /** Read beside the keys of the definition. */
 const FURTHER = /^(snapshot\.select\.statement\.overrides\.|topic\.heartbeat\.name$)/;
@@ -141,6 +141,16 @@ export function crossChecks(values: Partial<Values>): ConfigError[] {
   const skipped = values['skipped.operations'];
   if (skipped !== undefined && !/^\s*(none|[cudt](\s*,\s*[cudt])*)?\s*$/.test(skipped)) {
     errors.push(invalid('skipped.operations', skipped, 'a list of c, u, d, t, or none'));
+  }
+  const signals = values['signal.data.collection'];
+  if (signals && skipped !== undefined && /\bc\b/.test(skipped)) {
+    errors.push(
+      invalid(
+        'skipped.operations',
+        skipped,
+        'signals are rows inserted into signal.data.collection: c cannot be skipped',
+      ),
+    );
   }
   const keyColumns = values['message.key.columns'];
   if (keyColumns) {

@@ -183,6 +183,15 @@ export const sourceKeys = {
     importance: 'LOW',
     documentation: 'SQL run at each heartbeat, to keep the slot of a quiet database moving.',
   },
+  'signal.data.collection': {
+    type: 'STRING',
+    default: null,
+    importance: 'MEDIUM',
+    documentation:
+      'Table (schema.table) with columns id, type and data whose inserted rows are signals, such as for incremental snapshots.',
+  },
+  'signal.enabled.channels': text('source', 'Where signals come from. Only source, the signal table, is supported.'),
+  'incremental.snapshot.chunk.size': number(1024, 'Rows that an incremental snapshot reads at a time.', 1),
   'streaming.mode': choice(
     ['auto', 'off'],
     'auto',

@@ -15,6 +15,7 @@ import type { Control } from './heldTransactions.ts';
 import { LogicalMessages } from './logicalMessages.ts';
 import { formatLsn } from './lsn.ts';
 import { type IncompleteRow, identityColumns, isIncomplete } from './missingValues.ts';
+import { isOwnPrefix, MARK_PREFIX } from './ownMessages.ts';
 import type { StreamPosition } from './position.ts';
 import { serverError } from './rawStream.ts';
 import { type Relation, readRelation } from './relation.ts';
@@ -32,11 +33,13 @@ const XLOG_DATA = 0x77;
 const NOTICE = 0x4e;
 const NEW_ROW = 0x4e;
 const KEY_ROW = 0x4b;
+/** More than there can be connections that wait for their commit to become visible. */
+export const RECENT_TRANSACTIONS = 4096;
 /** Values that are read from tables are large, and held in memory together. */
 const MOST_INCOMPLETE = 100;
 
-/** What the walk stopped for; `streamed`: a message of an open transaction. */
-export type Stop = 'end' | 'full' | 'relation' | 'streamed';
+/** What the walk stopped for; `streamed`: a message of an open transaction; `mark`: one of our own. */
+export type Stop = 'end' | 'full' | 'relation' | 'streamed' | 'mark';
 
 export class PgOutputDecoder {
   private readonly settings: SourceSettings;
@@ -61,14 +64,26 @@ export class PgOutputDecoder {
   /** The relation that the walk stopped for; its version has to be set before it goes on. */
   relation: Relation | null = null;
   /** Why the walk has to stop at the message at hand. */
-  private stop: 'relation' | 'streamed' | null = null;
+  private stop: 'relation' | 'streamed' | 'mark' | null = null;
+  /** Content of the mark that the walk stopped for. */
+  mark: string | null = null;
+  /** Transactions begun last, 0 = none. */
+  private readonly recent: Uint32Array;
+  private recentCount = 0;
   /** Highest WAL position the server spoke of. */
   walEnd = 0n;
   isReplyRequested = false;
   private eventCount = 0;
   private incomplete: (IncompleteRow & { readonly batch: StreamBatch; readonly index: number })[] = [];
 
-  constructor(settings: SourceSettings, common: BatchCommon, position: StreamPosition) {
+  /** `recent` is kept filled with the ids of transactions. */
+  constructor(
+    settings: SourceSettings,
+    common: BatchCommon,
+    position: StreamPosition,
+    recent = new Uint32Array(RECENT_TRANSACTIONS),
+  ) {
+    this.recent = recent;
     this.settings = settings;
     this.transactions = settings.transactionMetadata ? new TransactionEvents(settings, common.sourcePartition) : null;
     this.batches = new EventBatches(common, settings.transactionMetadata);
@@ -224,6 +239,7 @@ export class PgOutputDecoder {
   private begin(view: DataView, p: number, lsnHigh: number, lsnLow: number): void {
     const tsUs = view.getBigInt64(p + 9) + MICROS_TO_2000;
     const xid = view.getUint32(p + 17);
+    this.recent[this.recentCount++ % this.recent.length] = xid;
     this.tsUs = tsUs;
     this.txId = BigInt(xid);
     this.longs = {
@@ -317,10 +333,16 @@ export class PgOutputDecoder {
 
   /** One outside a transaction is there at once, whatever else is not committed yet, and comes between transactions. */
   private logicalMessage(bytes: Buffer, view: DataView, p: number, lsnHigh: number, lsnLow: number): void {
-    const isTransactional = (bytes[p + 1]! & 1) === 1;
-    if (isTransactional && !this.cursor.isNew(lsnHigh, lsnLow)) return;
     const prefixEnd = bytes.indexOf(0, p + 10);
     const prefix = bytes.toString('utf8', p + 10, prefixEnd);
+    if (isOwnPrefix(prefix)) {
+      if (prefix !== MARK_PREFIX) return;
+      this.mark = bytes.toString('utf8', prefixEnd + 5, prefixEnd + 5 + view.getInt32(prefixEnd + 1));
+      this.stop = 'mark';
+      return;
+    }
+    const isTransactional = (bytes[p + 1]! & 1) === 1;
+    if (isTransactional && !this.cursor.isNew(lsnHigh, lsnLow)) return;
     if (!this.messages.isWanted(prefix)) return;
     const lsn = view.getBigUint64(p + 2);
     if (isTransactional) this.hasEvents = true;

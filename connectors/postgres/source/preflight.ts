@@ -6,6 +6,7 @@ import type pg from 'pg';
 import { ConnectError, type ErrorCode } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
 import { fullName, listTables, type TableName } from './catalog.ts';
+import { MODERN_SINCE } from './pluginOptions.ts';
 import type { StoredOffset } from './position.ts';
 import { readPublication, readSlot, type SlotState, serverVersion } from './server.ts';
 
@@ -27,6 +28,8 @@ export interface PreflightReport {
   readonly hasPublication: boolean;
   /** Captured tables in order of schema and name. */
   readonly tables: readonly TableName[];
+  /** Those and the signal table: what has to be published. */
+  readonly published: readonly TableName[];
 }
 
 /** `stored` null = offsets are not known here (validation). */
@@ -58,9 +61,11 @@ export async function preflight(
   const tables = all.filter(table => settings.tables(fullName(table), table.schema));
   if (tables.length === 0) checkFilters(settings, all, stored, add, warnings);
   else if (settings.snapshot.mode !== 'no_data') await checkRights(client, settings, tables, add);
-  const hasPublication = needsSlot ? await checkPublication(client, settings, tables, add, warnings) : true;
+  const published = all.filter(table => tables.includes(table) || fullName(table) === settings.signalTable);
+  checkSignals(settings, published, version, add);
+  const hasPublication = needsSlot ? await checkPublication(client, settings, published, add, warnings) : true;
   warnIdentity(tables, warnings);
-  return { problems, warnings, serverVersion: version, slot, hasPublication, tables };
+  return { problems, warnings, serverVersion: version, slot, hasPublication, tables, published };
 }
 
 type Add = (code: ErrorCode, key: string, message: string) => void;
@@ -138,6 +143,25 @@ function checkSlot(settings: SourceSettings, slot: SlotState | null, stored: Sto
       'PG_SLOT_LOST',
       'slot.name',
       `The server removed WAL that the slot "${name}" needs. Raise max_slot_wal_keep_size, drop the slot and reset the offsets of the connector, or use snapshot.mode=when_needed.`,
+    );
+  }
+}
+
+function checkSignals(settings: SourceSettings, published: readonly TableName[], version: number, add: Add): void {
+  const { signalTable } = settings;
+  if (signalTable === null) return;
+  if (!published.some(table => fullName(table) === signalTable)) {
+    add(
+      'PG_SIGNAL_TABLE_MISSING',
+      'signal.data.collection',
+      `The table ${signalTable} does not exist. Create it: CREATE TABLE ${signalTable} (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data varchar(2048) NULL).`,
+    );
+  }
+  if (version < MODERN_SINCE) {
+    add(
+      'PG_VERSION_UNSUPPORTED',
+      'signal.data.collection',
+      'Incremental snapshots need PostgreSQL 14 or newer, whose streams carry logical messages. Remove signal.data.collection.',
     );
   }
 }

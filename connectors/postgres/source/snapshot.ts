@@ -10,11 +10,12 @@ import type { SourceSettings } from '../config.ts';
 import { fullName, type TableName } from './catalog.ts';
 import { quoteName, sqlState } from './connection.ts';
 import { type CopiedRows, copyRows } from './copyRows.ts';
-import { CHOICE, processingTime } from './envelope.ts';
+import { CHOICE } from './envelope.ts';
 import { parseLsn } from './lsn.ts';
 import { snapshotOffset } from './position.ts';
 import type { RelationVersions } from './relations.ts';
-import { type BatchCommon, TableSourceBatch } from './streamBatch.ts';
+import { copiedWireRows, rowBatch } from './rowBatch.ts';
+import type { BatchCommon, TableSourceBatch } from './streamBatch.ts';
 import type { TableVersion } from './tableVersion.ts';
 
 const MARKER = { true: 0, first: 1, firstInCollection: 2, lastInCollection: 3, last: 4 } as const;
@@ -59,6 +60,8 @@ export async function* snapshotBatches(
   const chosen = tables.filter(table => settings.snapshot.tables(fullName(table), table.schema));
   if (settings.snapshot.isLocking) await lock(client, chosen, settings);
   let held: TableSourceBatch | null = null;
+  const source = { ...point, sequence: `[null,"${point.lsn}"]` };
+  const offset = snapshotOffset(point.lsn, point.txId, point.tsUs, false);
   for (const [index, table] of chosen.entries()) {
     const version = await versions.resolveForSnapshot(client, table.oid);
     if (version === null) continue;
@@ -71,7 +74,8 @@ export async function* snapshotBatches(
         signal,
       )) {
         if (held !== null) yield held;
-        held = rowBatch(version, rows, markers(rows, isStart, index === 0), point, common);
+        const wire = copiedWireRows(rows, markers(rows, isStart, index === 0), source);
+        held = rowBatch(version, wire, rows.byteLength, source, common, offset);
         isStart = false;
       }
     } catch (error) {
@@ -119,43 +123,4 @@ function markers(rows: CopiedRows, isStart: boolean, isFirstTable: boolean): Uin
     if (out[last] !== MARKER.first) out[last] = MARKER.lastInCollection;
   }
   return out;
-}
-
-function rowBatch(
-  version: TableVersion,
-  rows: CopiedRows,
-  snapshotMarkers: Uint8Array,
-  point: SnapshotPoint,
-  common: BatchCommon,
-): TableSourceBatch {
-  const batch = new TableSourceBatch({
-    ...common,
-    topic: version.topic,
-    keySchema: version.keySchema,
-    valueSchema: version.envelope,
-    byteLength: rows.byteLength + rows.count * 32,
-    sourceTimestampMs: Number(point.tsUs / 1000n),
-    wire: {
-      rows: {
-        bytes: rows.bytes,
-        count: rows.count,
-        positions: [rows.positions, rows.positions, rows.positions],
-        longs: [],
-        choices: [snapshotMarkers],
-        constants: [
-          ...processingTime(),
-          point.tsUs / 1000n,
-          point.tsUs,
-          point.tsUs * 1000n,
-          point.txId,
-          point.lsn,
-          `[null,"${point.lsn}"]`,
-        ],
-      },
-      keyLayout: version.keyLayout,
-      valueLayout: version.valueLayout,
-    },
-  });
-  batch.sourceOffset = snapshotOffset(point.lsn, point.txId, point.tsUs, false);
-  return batch;
 }

@@ -10,7 +10,7 @@ import { connect, isConnectionLoss, sourceError, sqlState } from './connection.t
 import { HeldTransactions, NeedsCommitted } from './heldTransactions.ts';
 import { formatLsn } from './lsn.ts';
 import { readMissing } from './missingValues.ts';
-import { PgOutputDecoder } from './pgoutput.ts';
+import { PgOutputDecoder, RECENT_TRANSACTIONS } from './pgoutput.ts';
 import { MODERN_SINCE, pluginOptions } from './pluginOptions.ts';
 import type { StreamPosition } from './position.ts';
 import type { RelationVersions } from './relations.ts';
@@ -56,6 +56,8 @@ export class ChangeStream {
   private busyUntil = 0;
   private attempts = 0;
   private confirmed = 0n;
+  /** Ids of the transactions that came last. */
+  readonly recent = new Uint32Array(RECENT_TRANSACTIONS);
 
   constructor(options: StreamOptions, position: StreamPosition) {
     this.options = options;
@@ -134,7 +136,7 @@ export class ChangeStream {
       if (this.held.isInSegment && this.replay === null && !(await this.hold())) return;
       const { next, stop } = this.decoder.walk(this.bytes, this.at);
       this.at = next;
-      this.isFull = stop === 'full';
+      this.isFull = stop === 'full' || stop === 'mark';
       if (stop === 'streamed') {
         if (await this.hold()) continue;
         return;
@@ -212,7 +214,7 @@ export class ChangeStream {
 
   private newDecoder(position: StreamPosition): PgOutputDecoder {
     const { settings, common } = this.options;
-    return new PgOutputDecoder(settings, common, position);
+    return new PgOutputDecoder(settings, common, position, this.recent);
   }
 
   /** Returns after a wait where another connection may help; throws otherwise. The position is that of the last event handed out. */
@@ -260,6 +262,13 @@ export class ChangeStream {
       'the replication connection is lost: connecting again',
     );
     await delay(waitMs, undefined, { signal }).catch(() => {});
+  }
+
+  /** The mark behind the batches given out last, if they end with one. */
+  takeMark(): string | null {
+    const { mark } = this.decoder;
+    this.decoder.mark = null;
+    return mark;
   }
 
   /** Everything committed up to `lsn` is safe in the topics. */
