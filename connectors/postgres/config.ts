@@ -67,6 +67,8 @@ export interface SourceSettings {
     readonly isLocking: boolean;
     readonly lockTimeoutMs: number;
     readonly delayMs: number;
+    /** Connections that read at the same time. */
+    readonly threads: number;
   };
   readonly tombstones: boolean;
   readonly skippedOperations: ReadonlySet<string>;
@@ -176,6 +178,7 @@ function settingsOf(config: Config, v: Values): SourceSettings {
       isLocking: oneOf(v['snapshot.locking.mode']) === 'shared',
       lockTimeoutMs: v['snapshot.lock.timeout.ms'],
       delayMs: v['snapshot.delay.ms'],
+      threads: v['snapshot.max.threads'],
     },
     tombstones: v['tombstones.on.delete'],
     skippedOperations: new Set(v['skipped.operations'].split(',').map(s => s.trim())),

@@ -68,7 +68,7 @@ const RENAMED: ReadonlyMap<string, string> = new Map([
 
 /** Options without effect on events, or whose only supported value is the default. */
 const IGNORED =
-  /^(max\.queue\.size|errors\.max\.retries|snapshot\.max\.threads|snapshot\.isolation\.mode|streaming\.delay\.ms|signal\.poll\.interval\.ms|notification\.|read\.only|incremental\.snapshot\.(allow|watermarking)\.|retriable\.restart\.connector\.wait\.ms|connection\.validation\.timeout\.ms|flush\.lsn\.source|offset\.mismatch\.strategy|schema\.refresh\.mode|slot\.stream\.params|xmin\.fetch\.interval\.ms|database\.(query\.timeout\.ms|sslfactory)|guardrail\.|topic\.cache\.size|snapshot\.tables\.order\.by\.row\.count|schema\.history\.|lsn\.flush\.|openlineage\.|advanced\.metrics\.)/;
+  /^(max\.queue\.size|errors\.max\.retries|snapshot\.isolation\.mode|streaming\.delay\.ms|signal\.poll\.interval\.ms|notification\.|read\.only|incremental\.snapshot\.(allow|watermarking)\.|retriable\.restart\.connector\.wait\.ms|connection\.validation\.timeout\.ms|flush\.lsn\.source|offset\.mismatch\.strategy|schema\.refresh\.mode|slot\.stream\.params|xmin\.fetch\.interval\.ms|database\.(query\.timeout\.ms|sslfactory)|guardrail\.|topic\.cache\.size|snapshot\.tables\.order\.by\.row\.count|schema\.history\.|lsn\.flush\.|openlineage\.|advanced\.metrics\.)/;
 
 /** Read beside the keys of the definition. */
 const FURTHER = /^(snapshot\.select\.statement\.overrides\.|topic\.heartbeat\.name$)/;

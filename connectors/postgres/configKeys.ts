@@ -141,6 +141,15 @@ export const sourceKeys = {
   'snapshot.select.statement.overrides': list(
     'Tables (schema.table) whose rows are read by a SELECT of snapshot.select.statement.overrides.<schema>.<table>.',
   ),
+  'snapshot.max.threads': {
+    type: 'INT',
+    default: 1,
+    min: 1,
+    max: 64,
+    importance: 'MEDIUM',
+    documentation:
+      'Connections that read the rows of a snapshot at the same time; they share large tables by ranges of blocks. Tables then come in no particular order.',
+  },
   'snapshot.locking.mode': choice(
     ['none', 'shared'],
     'none',
