@@ -44,6 +44,8 @@ export interface SourceSettings {
     readonly name: string;
     readonly autocreate: 'all_tables' | 'disabled' | 'filtered' | 'no_tables';
     readonly viaRoot: boolean;
+    /** none: changes that came to the database by replication are left out. */
+    readonly origin: 'any' | 'none';
   };
   /** Of transactions that are sent while they are open. */
   readonly streaming: { readonly isOn: boolean; readonly bufferBytes: number };
@@ -149,6 +151,7 @@ function settingsOf(config: Config, v: Values): SourceSettings {
       name: v['publication.name'],
       autocreate: oneOf(v['publication.autocreate.mode']),
       viaRoot: v['publish.via.partition.root'],
+      origin: oneOf(v['publish.origin']),
     },
     signalTable: signalTableOf(v),
     chunkSize: v['incremental.snapshot.chunk.size'],

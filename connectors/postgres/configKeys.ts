@@ -120,6 +120,11 @@ export const sourceKeys = {
     false,
     'Whether a publication that is created publishes partitions under the name of their root table.',
   ),
+  'publish.origin': choice(
+    ['any', 'none'],
+    'any',
+    'Whether changes that came to the database by replication are published too (any) or not (none, PostgreSQL 16): none ends loops where two databases replicate to each other.',
+  ),
   'schema.include.list': list('Regular expressions of schema names to capture.'),
   'schema.exclude.list': list('Regular expressions of schema names to leave out.'),
   'table.include.list': list('Regular expressions of tables (schema.table) to capture.'),

@@ -4,6 +4,7 @@ import { quoteName, quoteText } from './connection.ts';
 
 /** Binary values, logical messages and open transactions are known from here on. */
 export const MODERN_SINCE = 140000;
+export const ORIGIN_SINCE = 160000;
 const PARALLEL_SINCE = 160000;
 
 export function pluginOptions(
@@ -18,6 +19,7 @@ export function pluginOptions(
     `publication_names ${quoteText(quoteName(settings.publication.name)).trim()}`,
     ...(isModern ? ["messages 'true'"] : []),
     ...(isBinary ? ["binary 'true'"] : []),
+    ...(settings.publication.origin === 'none' ? ["origin 'none'"] : []),
   ];
 }
 

@@ -6,9 +6,9 @@ import type pg from 'pg';
 import { ConnectError, type ErrorCode } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
 import { fullName, listTables, type TableName } from './catalog.ts';
-import { MODERN_SINCE } from './pluginOptions.ts';
+import { MODERN_SINCE, ORIGIN_SINCE } from './pluginOptions.ts';
 import type { StoredOffset } from './position.ts';
-import { readPublication, readSlot, type SlotState, serverVersion } from './server.ts';
+import { isStandby, readPublication, readSlot, type SlotState, serverVersion } from './server.ts';
 
 const OLDEST_VERSION = 130000;
 
@@ -24,6 +24,7 @@ export interface PreflightReport {
   /** Oddities that do not stop the connector. */
   readonly warnings: readonly string[];
   readonly serverVersion: number;
+  readonly isStandby: boolean;
   readonly slot: SlotState | null;
   readonly hasPublication: boolean;
   /** Captured tables in order of schema and name. */
@@ -55,6 +56,7 @@ export async function preflight(
   const slot = await readSlot(client, settings.slot.name);
   if (needsSlot) {
     await checkServer(client, settings, slot, add);
+    checkOrigin(settings, version, add);
     checkSlot(settings, slot, stored, add);
   }
   const all = await listTables(client);
@@ -65,7 +67,16 @@ export async function preflight(
   checkSignals(settings, published, version, add);
   const hasPublication = needsSlot ? await checkPublication(client, settings, published, add, warnings) : true;
   warnIdentity(tables, warnings);
-  return { problems, warnings, serverVersion: version, slot, hasPublication, tables, published };
+  return {
+    problems,
+    warnings,
+    serverVersion: version,
+    isStandby: await isStandby(client),
+    slot,
+    hasPublication,
+    tables,
+    published,
+  };
 }
 
 type Add = (code: ErrorCode, key: string, message: string) => void;
@@ -145,6 +156,15 @@ function checkSlot(settings: SourceSettings, slot: SlotState | null, stored: Sto
       `The server removed WAL that the slot "${name}" needs. Raise max_slot_wal_keep_size, drop the slot and reset the offsets of the connector, or use snapshot.mode=when_needed.`,
     );
   }
+}
+
+function checkOrigin(settings: SourceSettings, version: number, add: Add): void {
+  if (settings.publication.origin === 'any' || version >= ORIGIN_SINCE) return;
+  add(
+    'PG_VERSION_UNSUPPORTED',
+    'publish.origin',
+    'publish.origin=none needs PostgreSQL 16 or newer. Remove it: the changes that came by replication are then published too, with their origin in source.',
+  );
 }
 
 function checkSignals(settings: SourceSettings, published: readonly TableName[], version: number, add: Add): void {

@@ -10,6 +10,10 @@ export async function serverVersion(client: pg.Client): Promise<number> {
   return Number((await client.query("SELECT current_setting('server_version_num') AS version")).rows[0].version);
 }
 
+export async function isStandby(client: pg.Client): Promise<boolean> {
+  return (await client.query('SELECT pg_is_in_recovery() AS standby')).rows[0].standby;
+}
+
 export interface SlotState {
   readonly plugin: string | null;
   readonly database: string | null;

@@ -20,10 +20,13 @@ import { connect, sourceError } from './connection.ts';
 import { IncrementalSnapshot } from './incrementalSnapshot.ts';
 import { formatLsn } from './lsn.ts';
 import { topicName } from './names.ts';
+import { HEARTBEAT_PREFIX } from './ownMessages.ts';
+import { MODERN_SINCE } from './pluginOptions.ts';
 import { parseOffset, type StoredOffset, type StreamPosition, toOffset } from './position.ts';
 import { type PreflightReport, preflight, preflightError } from './preflight.ts';
 import { RelationVersions } from './relations.ts';
 import { createPublication, createSlot, dropSlot, setPublicationTables } from './server.ts';
+import { SlotWatch } from './slotWatch.ts';
 import { SnapshotPhase } from './snapshotPhase.ts';
 import { ChangeStream } from './stream.ts';
 import type { BatchCommon, TableSourceBatch } from './streamBatch.ts';
@@ -37,6 +40,7 @@ export class PostgresSourceTask implements SourceTask {
   private snapshot: SnapshotPhase | null = null;
   private stream: ChangeStream | null = null;
   private incremental!: IncrementalSnapshot;
+  private watch!: SlotWatch;
   private lastOffset: SourceOffset | null = null;
   private hasUncommitted = false;
   private nextHeartbeatMs = 0;
@@ -55,6 +59,7 @@ export class PostgresSourceTask implements SourceTask {
     const stored = parseOffset(offset);
     const { common, versions } = this;
     const { logger, signal } = context;
+    this.watch = new SlotWatch(settings, context.metrics, logger);
     this.incremental = new IncrementalSnapshot({ settings, common, logger, signal, versions }, offset);
     try {
       await this.prepare(stored);
@@ -165,6 +170,7 @@ export class PostgresSourceTask implements SourceTask {
       return [];
     }
     const { stream, incremental } = this;
+    this.watch.tick();
     await incremental.advance(stream.recent);
     const given = await stream.next(this.waitMs());
     const batches = await incremental.pass(given, stream.takeMark(), stream.position);
@@ -214,13 +220,18 @@ export class PostgresSourceTask implements SourceTask {
   private async heartbeat(): Promise<SourceBatch> {
     const { settings, context } = this;
     this.nextHeartbeatMs = Date.now() + settings.heartbeatIntervalMs;
-    if (settings.heartbeatQuery !== null) {
+    // Without a query of the user, a message in the log that needs no table: the server has something to send, and the slot moves.
+    const isWritable = this.report.serverVersion >= MODERN_SINCE && !this.report.isStandby;
+    const query =
+      settings.heartbeatQuery ??
+      (isWritable ? `SELECT pg_logical_emit_message(false, '${HEARTBEAT_PREFIX}', '')` : null);
+    if (query !== null) {
       try {
         this.client ??= await connect(settings, 'heartbeat');
-        await this.client.query(settings.heartbeatQuery);
+        await this.client.query(query);
       } catch (error) {
         // The stream itself notices a lost server; a query that fails must not stop it.
-        context.logger.warn({ reason: String(error) }, 'heartbeat.action.query failed');
+        context.logger.warn({ reason: String(error) }, 'the statement of the heartbeat failed');
         await this.client?.end().catch(() => {});
         this.client = null;
       }
@@ -266,6 +277,7 @@ export class PostgresSourceTask implements SourceTask {
     await this.snapshot?.close();
     await this.stream?.close();
     await this.incremental?.close();
+    await this.watch?.close();
     await this.client?.end().catch(() => {});
     if (this.settings?.slot.dropOnStop && this.report) {
       const client = await connect(this.settings, 'stop');

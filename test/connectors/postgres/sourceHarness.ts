@@ -23,6 +23,7 @@ export class SourceHarness {
   readonly batches: SourceBatch[] = [];
   readonly warnings: string[] = [];
   readonly infos: string[] = [];
+  readonly gauges = new Map<string, number>();
   /** The last offset handed out, and the one the next task starts from. */
   offset: SourceOffset | null = null;
   stored: SourceOffset | null = null;
@@ -88,7 +89,7 @@ export class SourceHarness {
       config,
       logger: this.logger,
       signal: this.abort.signal,
-      metrics: { gauge() {}, count() {} },
+      metrics: { gauge: (name, value) => this.gauges.set(name, value), count() {} },
       offsets: { offset: async () => this.stored },
     });
   }
