@@ -98,7 +98,9 @@ async function compareReaders(t: TestContext, isWild: boolean): Promise<void> {
   }
 }
 
-test('a transaction that is rolled back while it is open leaves nothing', { timeout: 120_000 }, async t => {
+test('rolled back transactions leave nothing, origins are told, and incremental snapshots go on', {
+  timeout: 120_000,
+}, async t => {
   const server = await LocalPostgres.start({ debug_logical_replication_streaming: 'immediate' });
   const cleanups: (() => Promise<void>)[] = [];
   t.after(async () => {
@@ -110,16 +112,32 @@ test('a transaction that is rolled back while it is open leaves nothing', { time
     server.url('').replace(/\/$/, ''),
   );
   await harness.script('CREATE TABLE item (id integer PRIMARY KEY, v text)');
-  await harness.start({ 'snapshot.mode': 'no_data' });
+  await harness.script('CREATE TABLE signals (id text PRIMARY KEY, type text, data text)');
+  await harness.start({
+    'snapshot.mode': 'no_data',
+    'table.include.list': 'public.item',
+    'signal.data.collection': 'public.signals',
+    'incremental.snapshot.chunk.size': '2',
+  });
   await harness.pollUntilStreaming();
   const big = "INSERT INTO item SELECT i, repeat('x', 1000) FROM generate_series(1, 5000) i";
   await harness.script(`BEGIN;\n${big};\nROLLBACK;\nBEGIN;\nSAVEPOINT a;\n${big};\nROLLBACK TO a;\nCOMMIT;`);
-  await harness.script("INSERT INTO item VALUES (0, 'kept');");
-  await harness.pollUntil(1);
-  assert.deepEqual(
-    harness.records.map(record => (record.key as Struct).values[0]),
-    [0],
+  await harness.script("SELECT pg_replication_origin_create('elsewhere')");
+  await harness.script("SELECT pg_replication_origin_session_setup('elsewhere')");
+  await harness.script("INSERT INTO item VALUES (0, 'kept'), (1, 'kept'), (2, 'kept');");
+  await harness.script('SELECT pg_replication_origin_session_reset()');
+  await harness.pollUntil(3);
+  const keys = (): unknown[] => harness.records.map(record => (record.key as Struct).values[0]);
+  assert.deepEqual(keys(), [0, 1, 2]);
+  for (const record of harness.records) {
+    const { source } = plainOf(record.value) as { source: { origin: string } };
+    assert.equal(source.origin, 'elsewhere');
+  }
+  await harness.script(
+    `INSERT INTO signals VALUES ('1', 'execute-snapshot', '{"data-collections": ["public.item"], "type": "incremental"}')`,
   );
+  await harness.pollUntil(6);
+  assert.deepEqual(keys(), [0, 1, 2, 0, 1, 2]);
 });
 
 async function createTables(harness: SourceHarness): Promise<void> {
