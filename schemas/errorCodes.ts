@@ -123,12 +123,18 @@ export const errorCodes = {
     'The publication could not be created. FOR ALL TABLES needs a superuser, others need CREATE on the database and ownership of the tables.',
   PG_PUBLICATION_INCOMPLETE:
     'The publication leaves out captured tables. Add them with ALTER PUBLICATION ... ADD TABLE, or leave them out of table.include.list.',
+  PG_SIGNAL_TABLE_MISSING:
+    'The table of signal.data.collection does not exist. Create it with columns id, type and data, or remove the option.',
   PG_TABLES_MISSING: 'The filters match no table. Check schema and table include and exclude lists.',
   PG_TABLE_DENIED: 'The user may not read a captured table. Run GRANT SELECT (and USAGE on its schema).',
   PG_KEY_INVALID: 'A column of message.key.columns does not exist in its table.',
+  PG_MASK_INVALID:
+    'A column.mask option matches a column whose values are not texts. Leave the column out with column.exclude.list, or correct the option.',
   PG_OFFSET_INVALID: 'The stored or given offset is not a PostgreSQL position. Reset the offsets of the connector.',
   PG_SNAPSHOT_FAILED:
     'The snapshot could not read a table. The message is the one of the server; the snapshot starts over.',
+  PG_SPILL_FAILED:
+    'An open transaction could not be kept in a temporary file. Make room, set TMPDIR to another folder, or set streaming.mode=off.',
   PG_STREAM_FAILED: 'The server ended the replication stream with an error. The message is the one of the server.',
   PG_STATEMENT_REFUSED:
     'PostgreSQL refused a statement of the source. The message is the one of the server: mostly a missing right or a setting.',

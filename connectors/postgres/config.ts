@@ -8,6 +8,7 @@ import { type KeyColumns, parseKeyColumns } from '../shared/keyColumns.ts';
 import { parseColumnFilter, parseFilter, type TextFilter } from '../shared/textFilter.ts';
 import { crossChecks, ignoredOptions, keyChecks } from './configChecks.ts';
 import { sourceKeys } from './configKeys.ts';
+import { type ColumnShaping, parseShaping } from './source/columnShaping.ts';
 import type { TypeSettings } from './types/columnType.ts';
 
 export const sourceConfigDef = configDef(sourceKeys);
@@ -43,11 +44,20 @@ export interface SourceSettings {
     readonly name: string;
     readonly autocreate: 'all_tables' | 'disabled' | 'filtered' | 'no_tables';
     readonly viaRoot: boolean;
+    /** none: changes that came to the database by replication are left out. */
+    readonly origin: 'any' | 'none';
   };
+  /** Of transactions that are sent while they are open. */
+  readonly streaming: { readonly isOn: boolean; readonly bufferBytes: number };
+  /** schema.table whose rows are signals. */
+  readonly signalTable: string | null;
+  /** Rows of a chunk of an incremental snapshot. */
+  readonly chunkSize: number;
   readonly tables: TextFilter;
   /** What makes up `tables`, as given. */
   readonly tableFilters: readonly { readonly key: string; readonly value: string }[];
   readonly columns: TextFilter;
+  readonly shaping: ColumnShaping;
   readonly keyColumns: KeyColumns;
   readonly messagePrefixes: (prefix: string) => boolean;
   readonly snapshot: {
@@ -59,6 +69,8 @@ export interface SourceSettings {
     readonly isLocking: boolean;
     readonly lockTimeoutMs: number;
     readonly delayMs: number;
+    /** Connections that read at the same time. */
+    readonly threads: number;
   };
   readonly tombstones: boolean;
   readonly skippedOperations: ReadonlySet<string>;
@@ -96,6 +108,14 @@ export function parseSettings(config: Config): {
   return { settings: settingsOf(config, values), errors, warning };
 }
 
+/** Debezium takes database.schema.table too. */
+function signalTableOf(v: Values): string | null {
+  const name = v['signal.data.collection'];
+  if (name === null || name === '') return null;
+  const database = `${v['database.dbname']}.`;
+  return name.split('.').length === 3 && name.startsWith(database) ? name.slice(database.length) : name;
+}
+
 function settingsOf(config: Config, v: Values): SourceSettings {
   const schemas = parseFilter(v['schema.include.list'], v['schema.exclude.list']);
   const tables = parseFilter(v['table.include.list'], v['table.exclude.list']);
@@ -131,13 +151,18 @@ function settingsOf(config: Config, v: Values): SourceSettings {
       name: v['publication.name'],
       autocreate: oneOf(v['publication.autocreate.mode']),
       viaRoot: v['publish.via.partition.root'],
+      origin: oneOf(v['publish.origin']),
     },
+    signalTable: signalTableOf(v),
+    chunkSize: v['incremental.snapshot.chunk.size'],
+    streaming: { isOn: oneOf(v['streaming.mode']) === 'auto', bufferBytes: v['streaming.buffer.bytes'] },
     tables: (table, schema) => schemas(schema) && tables(table),
     tableFilters: TABLE_FILTERS.flatMap(key => {
       const value = v[key];
       return value === null || value === '' ? [] : [{ key, value }];
     }),
     columns: parseColumnFilter(v['column.include.list'], v['column.exclude.list']),
+    shaping: parseShaping(config).shaping,
     messagePrefixes: parseFilter(v['message.prefix.include.list'], v['message.prefix.exclude.list']),
     keyColumns: parseKeyColumns(v['message.key.columns'] ?? ''),
     snapshot: {
@@ -156,6 +181,7 @@ function settingsOf(config: Config, v: Values): SourceSettings {
       isLocking: oneOf(v['snapshot.locking.mode']) === 'shared',
       lockTimeoutMs: v['snapshot.lock.timeout.ms'],
       delayMs: v['snapshot.delay.ms'],
+      threads: v['snapshot.max.threads'],
     },
     tombstones: v['tombstones.on.delete'],
     skippedOperations: new Set(v['skipped.operations'].split(',').map(s => s.trim())),

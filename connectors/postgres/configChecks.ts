@@ -4,6 +4,7 @@ import { parseKeyColumns } from '../shared/keyColumns.ts';
 import { misspeltKeys } from '../shared/misspeltKeys.ts';
 import { parseFilter } from '../shared/textFilter.ts';
 import { sourceKeys } from './configKeys.ts';
+import { isShapingKey, parseShaping } from './source/columnShaping.ts';
 
 type Values = ConfigValues<typeof sourceKeys>;
 
@@ -13,7 +14,6 @@ const invalid = (key: string, value: string, why: string): ConfigError => ({
 });
 
 const isGiven = (value: string): boolean => value !== '' && !/^false$/i.test(value);
-const always = (): boolean => true;
 
 /** Options of Debezium that this connector does not have yet, and what would come of going on without them: nobody would notice. */
 const REFUSED: readonly {
@@ -21,16 +21,6 @@ const REFUSED: readonly {
   readonly isSet: (value: string) => boolean;
   readonly why: string;
 }[] = [
-  {
-    keys: /^column\.(mask|truncate)\./,
-    isSet: always,
-    why: 'not supported yet, and values would be published in full',
-  },
-  {
-    keys: /^(column|datatype)\.propagate\.source\.type$/,
-    isSet: always,
-    why: 'not supported yet, and schemas would lack the source types',
-  },
   {
     keys: /^(converters|post\.processors)$/,
     isSet: value => value !== '',
@@ -43,9 +33,9 @@ const REFUSED: readonly {
     why: 'not supported yet, and events would differ',
   },
   {
-    keys: /^(signal\.data\.collection|read\.only)$/,
-    isSet: isGiven,
-    why: 'signals and incremental snapshots are not supported yet',
+    keys: /^signal\.enabled\.channels$/,
+    isSet: value => value.split(',').some(channel => !/^(source)?$/.test(channel.trim())),
+    why: 'only the channel source is supported yet, and signals of others would not be followed',
   },
   {
     keys: /^replica\.identity\.autoset\.values$/,
@@ -78,14 +68,18 @@ const RENAMED: ReadonlyMap<string, string> = new Map([
 
 /** Options without effect on events, or whose only supported value is the default. */
 const IGNORED =
-  /^(max\.queue\.size|errors\.max\.retries|snapshot\.max\.threads|snapshot\.isolation\.mode|streaming\.delay\.ms|signal\.(enabled\.channels|poll\.interval\.ms)|notification\.|incremental\.snapshot\.|retriable\.restart\.connector\.wait\.ms|connection\.validation\.timeout\.ms|flush\.lsn\.source|offset\.mismatch\.strategy|schema\.refresh\.mode|slot\.stream\.params|xmin\.fetch\.interval\.ms|database\.(query\.timeout\.ms|sslfactory)|guardrail\.|topic\.cache\.size|snapshot\.tables\.order\.by\.row\.count|schema\.history\.|lsn\.flush\.|openlineage\.|advanced\.metrics\.)/;
+  /^(max\.queue\.size|errors\.max\.retries|snapshot\.isolation\.mode|streaming\.delay\.ms|signal\.poll\.interval\.ms|notification\.|read\.only|incremental\.snapshot\.(allow|watermarking)\.|retriable\.restart\.connector\.wait\.ms|connection\.validation\.timeout\.ms|flush\.lsn\.source|offset\.mismatch\.strategy|schema\.refresh\.mode|slot\.stream\.params|xmin\.fetch\.interval\.ms|database\.(query\.timeout\.ms|sslfactory)|guardrail\.|topic\.cache\.size|snapshot\.tables\.order\.by\.row\.count|schema\.history\.|lsn\.flush\.|openlineage\.|advanced\.metrics\.)/;
 
 /** Read beside the keys of the definition. */
 const FURTHER = /^(snapshot\.select\.statement\.overrides\.|topic\.heartbeat\.name$)/;
 
 /** Whether a key beyond the definition is read here, refused, or told to have no effect. */
 export const readsKey = (key: string): boolean =>
-  FURTHER.test(key) || IGNORED.test(key) || RENAMED.has(key) || REFUSED.some(({ keys }) => keys.test(key));
+  FURTHER.test(key) ||
+  isShapingKey(key) ||
+  IGNORED.test(key) ||
+  RENAMED.has(key) ||
+  REFUSED.some(({ keys }) => keys.test(key));
 
 /** A warning that names options of Debezium that do nothing here; null = there are none. */
 export function ignoredOptions(config: Config): string | null {
@@ -104,7 +98,7 @@ export function keyChecks(config: Config): ConfigError[] {
     const refused = REFUSED.find(({ keys, isSet }) => keys.test(key) && isSet(value));
     if (refused !== undefined) errors.push(invalid(key, value, `${refused.why}; remove it`));
   }
-  return [...errors, ...misspeltKeys(config, Object.keys(sourceKeys), readsKey)];
+  return [...errors, ...parseShaping(config).errors, ...misspeltKeys(config, Object.keys(sourceKeys), readsKey)];
 }
 
 /** What single values do not show: options that exclude each other, malformed lists. */
@@ -147,6 +141,16 @@ export function crossChecks(values: Partial<Values>): ConfigError[] {
   const skipped = values['skipped.operations'];
   if (skipped !== undefined && !/^\s*(none|[cudt](\s*,\s*[cudt])*)?\s*$/.test(skipped)) {
     errors.push(invalid('skipped.operations', skipped, 'a list of c, u, d, t, or none'));
+  }
+  const signals = values['signal.data.collection'];
+  if (signals && skipped !== undefined && /\bc\b/.test(skipped)) {
+    errors.push(
+      invalid(
+        'skipped.operations',
+        skipped,
+        'signals are rows inserted into signal.data.collection: c cannot be skipped',
+      ),
+    );
   }
   const keyColumns = values['message.key.columns'];
   if (keyColumns) {

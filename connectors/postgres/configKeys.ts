@@ -120,6 +120,11 @@ export const sourceKeys = {
     false,
     'Whether a publication that is created publishes partitions under the name of their root table.',
   ),
+  'publish.origin': choice(
+    ['any', 'none'],
+    'any',
+    'Whether changes that came to the database by replication are published too (any) or not (none, PostgreSQL 16): none ends loops where two databases replicate to each other.',
+  ),
   'schema.include.list': list('Regular expressions of schema names to capture.'),
   'schema.exclude.list': list('Regular expressions of schema names to leave out.'),
   'table.include.list': list('Regular expressions of tables (schema.table) to capture.'),
@@ -141,6 +146,15 @@ export const sourceKeys = {
   'snapshot.select.statement.overrides': list(
     'Tables (schema.table) whose rows are read by a SELECT of snapshot.select.statement.overrides.<schema>.<table>.',
   ),
+  'snapshot.max.threads': {
+    type: 'INT',
+    default: 1,
+    min: 1,
+    max: 64,
+    importance: 'MEDIUM',
+    documentation:
+      'Connections that read the rows of a snapshot at the same time; they share large tables by ranges of blocks. Tables then come in no particular order.',
+  },
   'snapshot.locking.mode': choice(
     ['none', 'shared'],
     'none',
@@ -183,6 +197,25 @@ export const sourceKeys = {
     importance: 'LOW',
     documentation: 'SQL run at each heartbeat, to keep the slot of a quiet database moving.',
   },
+  'signal.data.collection': {
+    type: 'STRING',
+    default: null,
+    importance: 'MEDIUM',
+    documentation:
+      'Table (schema.table) with columns id, type and data whose inserted rows are signals, such as for incremental snapshots.',
+  },
+  'signal.enabled.channels': text('source', 'Where signals come from. Only source, the signal table, is supported.'),
+  'incremental.snapshot.chunk.size': number(1024, 'Rows that an incremental snapshot reads at a time.', 1),
+  'streaming.mode': choice(
+    ['auto', 'off'],
+    'auto',
+    'Whether the server sends large transactions while they are open (auto, from PostgreSQL 14 on) or after their commit (off). Events are the same, and come at the commit.',
+  ),
+  'streaming.buffer.bytes': number(
+    64 * 1024 * 1024,
+    'Memory for open transactions; what is beyond it goes to files in the temporary folder (TMPDIR).',
+    1024 * 1024,
+  ),
   'status.update.interval.ms': number(10000, 'Interval at which the server is told what is safe.', 1),
   'max.batch.size': number(16384, 'Most events handed on at a time.', 1),
   'poll.interval.ms': number(500, 'Longest wait for events.', 1),

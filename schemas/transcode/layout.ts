@@ -50,6 +50,8 @@ export interface ColumnLayout {
   readonly column: ColumnWire;
   /** Value to write where the row has null and the field cannot be null (rows that carry key columns only); without it, and without a default, that is an error. */
   readonly nullValue?: unknown;
+  /** Value to write for every null, also where the field can be null: a mask that does not show which values are null. */
+  readonly whenNull?: unknown;
   /** Value to write for a column the row says is unchanged and does not carry (TOAST); without it that is an error. */
   readonly unchanged?: unknown;
   /** `mysql-binlog` only: how long a value is. Bytes of a value of fixed length, or, negative, of the length in front of it. */

@@ -34,6 +34,10 @@ export const wantedColumns = (columns: readonly ColumnLayout[]): number =>
 /** Bytes of a bitmap with a bit a column. */
 export const bitmapBytes = (columnCount: number): number => (columnCount + 7) >> 3;
 
+/** What is written for null in place of null; undefined = nothing is. */
+export const nullSubstitute = (schema: Schema, { nullValue, whenNull }: ColumnLayout): unknown =>
+  whenNull ?? (schema.optional ? undefined : (nullValue ?? undefined));
+
 export const NULL_COLUMN = -1;
 export const UNCHANGED_COLUMN = -2;
 
@@ -167,10 +171,10 @@ export class AbsentValue {
   readonly #ifNull: unknown;
   readonly #unchanged: unknown;
 
-  constructor(schema: Schema, { nullValue, unchanged }: ColumnLayout) {
+  constructor(schema: Schema, column: ColumnLayout) {
     const isAllowed = schema.optional || (schema.defaultValue ?? null) !== null;
-    this.#ifNull = (schema.optional ? null : nullValue) ?? (isAllowed ? null : undefined);
-    this.#unchanged = unchanged;
+    this.#ifNull = nullSubstitute(schema, column) ?? (isAllowed ? null : undefined);
+    this.#unchanged = column.unchanged;
   }
 
   /** `length` is NULL_COLUMN, UNCHANGED_COLUMN, or that of a value which the schema cannot hold, such as NaN in a Decimal. Throws SliceFault. */

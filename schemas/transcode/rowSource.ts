@@ -5,7 +5,7 @@
 import { decimalScale, isDecimal, type Schema } from '../data/index.ts';
 import { columnSource } from './columnSource.ts';
 import type { ColumnLayout, Layout, RowFormat } from './layout.ts';
-import { bitmapBytes, columnOrder, structOf, wantedColumns } from './rowColumns.ts';
+import { bitmapBytes, columnOrder, nullSubstitute, structOf, wantedColumns } from './rowColumns.ts';
 import { layoutError, RowFault } from './rowErrors.ts';
 import { int, type SourceWriter } from './sourceWriter.ts';
 import { tupleKind } from './tupleKind.ts';
@@ -140,11 +140,13 @@ export class RowSource {
     }
   }
 
-  private value(schema: Schema, { column: wire, nullValue }: ColumnLayout, at: number): void {
+  private value(schema: Schema, column: ColumnLayout, at: number): void {
+    const wire = column.column;
     if (wire.wire === 'function') {
       const { decode } = wire;
-      const isFilled = !schema.optional && nullValue !== undefined;
-      this.writer.functions.push({ schema, decode: isFilled ? (b, p, q) => decode(b, p, q) ?? nullValue : decode });
+      const substitute = nullSubstitute(schema, column);
+      const isFilled = substitute !== undefined;
+      this.writer.functions.push({ schema, decode: isFilled ? (b, p, q) => decode(b, p, q) ?? substitute : decode });
       this.writer.emitRaw(
         `o=call(s,${int(this.writer.functions.length - 1)},out,w,p,q,${int(at)},i);v=s.v;w=out.position;lim=o.length-s.fixed;`,
       );
@@ -154,15 +156,16 @@ export class RowSource {
     if (wire.wire === 'int32be-linear' || wire.wire === 'int64be-linear') {
       linear = this.writer.linears.push(wire) - 1;
     }
-    const column = columnSource(wire, schema.type, isDecimal(schema) ? decimalScale(schema) : null, at, linear);
-    if (column === null) throw layoutError(`a column of wire form ${wire.wire} cannot fill a ${schema.type}`);
-    this.writer.fixedBytes += column.fixedBytes;
-    this.writer.emitRaw(column.source);
+    const source = columnSource(wire, schema.type, isDecimal(schema) ? decimalScale(schema) : null, at, linear);
+    if (source === null) throw layoutError(`a column of wire form ${wire.wire} cannot fill a ${schema.type}`);
+    this.writer.fixedBytes += source.fixedBytes;
+    this.writer.emitRaw(source.source);
   }
 
   private columnNull(schema: Schema, column: ColumnLayout, at: number): void {
-    if (!schema.optional && column.nullValue !== undefined) {
-      this.writer.pending.push({ part: 'value', schema, value: column.nullValue });
+    const substitute = nullSubstitute(schema, column);
+    if (substitute !== undefined) {
+      this.writer.pending.push({ part: 'value', schema, value: substitute });
     } else {
       this.writer.nullOrFail(schema, RowFault.nullNotAllowed, at);
     }

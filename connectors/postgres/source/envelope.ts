@@ -41,6 +41,7 @@ export const SNAPSHOT_MARKERS = [
   'first_in_data_collection',
   'last_in_data_collection',
   'last',
+  'incremental',
 ] as const;
 
 export const SOURCE_SCHEMA = sourceSchema(CONNECTOR_NAME, [

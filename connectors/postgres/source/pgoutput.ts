@@ -1,5 +1,5 @@
 /**
- * pgoutput (protocol version 1) from received bytes into batches: walks the messages in place, keeps where rows lie, makes no object per change.
+ * pgoutput (as protocol version 1 has it; what later ones add is for HeldTransactions) from received bytes into batches: walks the messages in place, keeps where rows lie, makes no object per change.
  *
  * Outside: 'd' int32 length, then 'w' int64 start, int64 end, int64 time, payload, or 'k' int64 end, int64 time, byte reply-now.
  * Payloads: B int64 final lsn, int64 time, int32 xid · C byte, int64 commit, int64 end, int64 time · O int64 lsn, name · R relation · Y type ·
@@ -12,9 +12,11 @@ import type { SourceSettings } from '../config.ts';
 import { ChangeCursor } from './changeCursor.ts';
 import { OPERATION, processingTime } from './envelope.ts';
 import { EventBatches } from './eventBatches.ts';
+import type { Control } from './heldTransactions.ts';
 import { LogicalMessages } from './logicalMessages.ts';
 import { formatLsn } from './lsn.ts';
 import { type IncompleteRow, identityColumns, isIncomplete } from './missingValues.ts';
+import { isOwnPrefix, MARK_PREFIX } from './ownMessages.ts';
 import type { StreamPosition } from './position.ts';
 import { serverError } from './rawConnection.ts';
 import { type Relation, readRelation } from './relation.ts';
@@ -32,11 +34,13 @@ const XLOG_DATA = 0x77;
 const NOTICE = 0x4e;
 const NEW_ROW = 0x4e;
 const KEY_ROW = 0x4b;
+/** More than there can be connections that wait for their commit to become visible. */
+export const RECENT_TRANSACTIONS = 4096;
 /** Values that are read from tables are large, and held in memory together. */
 const MOST_INCOMPLETE = 100;
 
-/** What the walk stopped for. */
-export type Stop = 'end' | 'full' | 'relation';
+/** What the walk stopped for; `streamed`: a message of an open transaction; `mark`: one of our own. */
+export type Stop = 'end' | 'full' | 'relation' | 'streamed' | 'mark';
 
 export class PgOutputDecoder {
   private readonly settings: SourceSettings;
@@ -60,13 +64,27 @@ export class PgOutputDecoder {
 
   /** The relation that the walk stopped for; its version has to be set before it goes on. */
   relation: Relation | null = null;
+  /** Why the walk has to stop at the message at hand. */
+  private stop: 'relation' | 'streamed' | 'mark' | null = null;
+  /** Content of the mark that the walk stopped for. */
+  mark: string | null = null;
+  /** Transactions begun last, 0 = none. */
+  private readonly recent: Uint32Array;
+  private recentCount = 0;
   /** Highest WAL position the server spoke of. */
   walEnd = 0n;
   isReplyRequested = false;
   private eventCount = 0;
   private incomplete: (IncompleteRow & { readonly batch: StreamBatch; readonly index: number })[] = [];
 
-  constructor(settings: SourceSettings, common: BatchCommon, position: StreamPosition) {
+  /** `recent` is kept filled with the ids of transactions. */
+  constructor(
+    settings: SourceSettings,
+    common: BatchCommon,
+    position: StreamPosition,
+    recent = new Uint32Array(RECENT_TRANSACTIONS),
+  ) {
+    this.recent = recent;
     this.settings = settings;
     this.transactions = settings.transactionMetadata ? new TransactionEvents(settings, common.sourcePartition) : null;
     this.batches = new EventBatches(common, settings.transactionMetadata);
@@ -106,34 +124,42 @@ export class PgOutputDecoder {
     while (p + 5 <= end) {
       const next = p + 1 + view.getInt32(p + 1);
       if (next > end) break;
-      switch (bytes[p]) {
-        case COPY_DATA:
-          if (bytes[p + 5] !== XLOG_DATA) {
-            this.keepalive(view, p + 6);
-            break;
-          }
-          if (this.eventCount >= maxEvents || this.incomplete.length >= MOST_INCOMPLETE)
-            return { next: p, stop: 'full' };
-          this.message(bytes, view, p + 30, next, view.getInt32(p + 6), view.getInt32(p + 10));
-          if (this.relation !== null) return { next, stop: 'relation' };
-          break;
-        case ERROR:
-          throw streamError(serverError(bytes, p + 5, next));
-        case NOTICE: {
-          const failure = streamWarning(serverError(bytes, p + 5, next));
-          if (failure !== null) throw failure;
-          break;
+      if (bytes[p] !== COPY_DATA || bytes[p + 5] !== XLOG_DATA) {
+        this.control(bytes, view, p, next);
+      } else {
+        if (this.eventCount >= maxEvents || this.incomplete.length >= MOST_INCOMPLETE) return { next: p, stop: 'full' };
+        this.message(bytes, view, p + 30, next, view.getInt32(p + 6), view.getInt32(p + 10));
+        if (this.stop !== null) {
+          const { stop } = this;
+          this.stop = null;
+          return { next: stop === 'streamed' ? p : next, stop };
         }
-        case COPY_DONE:
-          throw new ConnectError('PG_UNREACHABLE', 'the server ended the replication stream', { retriable: true });
-        default:
-          // CopyBothResponse and parameter changes say nothing of the stream.
-          break;
       }
       p = next;
     }
     return { next: p, stop: 'end' };
   }
+
+  /** A message that is not of the stream of changes. */
+  readonly control: Control = (bytes, view, p, next) => {
+    switch (bytes[p]) {
+      case COPY_DATA:
+        this.keepalive(view, p + 6);
+        return;
+      case ERROR:
+        throw streamError(serverError(bytes, p + 5, next));
+      case NOTICE: {
+        const failure = streamWarning(serverError(bytes, p + 5, next));
+        if (failure !== null) throw failure;
+        return;
+      }
+      case COPY_DONE:
+        throw new ConnectError('PG_UNREACHABLE', 'the server ended the replication stream', { retriable: true });
+      default:
+        // CopyBothResponse and parameter changes say nothing of the stream.
+        return;
+    }
+  };
 
   /** Rows that lack values; `setRows` has to be given them complete before the batches are taken. */
   get incompleteRows(): readonly IncompleteRow[] {
@@ -182,6 +208,7 @@ export class PgOutputDecoder {
         return;
       case 0x52: // R
         this.relation = readRelation(bytes, view, p);
+        this.stop = 'relation';
         return;
       case 0x54: // T
         if (!this.cursor.isNew(lsnHigh, lsnLow)) return;
@@ -196,6 +223,11 @@ export class PgOutputDecoder {
         return;
       case 0x59: // Y
         return;
+      case 0x53: // S
+      case 0x63: // c
+      case 0x41: // A
+        this.stop = 'streamed';
+        return;
       default:
         throw new ConnectError(
           'PG_PROTOCOL_INVALID',
@@ -208,6 +240,7 @@ export class PgOutputDecoder {
   private begin(view: DataView, p: number, lsnHigh: number, lsnLow: number): void {
     const tsUs = view.getBigInt64(p + 9) + MICROS_TO_2000;
     const xid = view.getUint32(p + 17);
+    this.recent[this.recentCount++ % this.recent.length] = xid;
     this.tsUs = tsUs;
     this.txId = BigInt(xid);
     this.longs = {
@@ -301,10 +334,16 @@ export class PgOutputDecoder {
 
   /** One outside a transaction is there at once, whatever else is not committed yet, and comes between transactions. */
   private logicalMessage(bytes: Buffer, view: DataView, p: number, lsnHigh: number, lsnLow: number): void {
-    const isTransactional = (bytes[p + 1]! & 1) === 1;
-    if (isTransactional && !this.cursor.isNew(lsnHigh, lsnLow)) return;
     const prefixEnd = bytes.indexOf(0, p + 10);
     const prefix = bytes.toString('utf8', p + 10, prefixEnd);
+    if (isOwnPrefix(prefix)) {
+      if (prefix !== MARK_PREFIX) return;
+      this.mark = bytes.toString('utf8', prefixEnd + 5, prefixEnd + 5 + view.getInt32(prefixEnd + 1));
+      this.stop = 'mark';
+      return;
+    }
+    const isTransactional = (bytes[p + 1]! & 1) === 1;
+    if (isTransactional && !this.cursor.isNew(lsnHigh, lsnLow)) return;
     if (!this.messages.isWanted(prefix)) return;
     const lsn = view.getBigUint64(p + 2);
     if (isTransactional) this.hasEvents = true;

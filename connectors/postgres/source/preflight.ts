@@ -6,8 +6,9 @@ import type pg from 'pg';
 import { ConnectError, type ErrorCode } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
 import { fullName, listTables, type TableName } from './catalog.ts';
+import { MODERN_SINCE, ORIGIN_SINCE } from './pluginOptions.ts';
 import type { StoredOffset } from './position.ts';
-import { readPublication, readSlot, type SlotState, serverVersion } from './server.ts';
+import { isStandby, readPublication, readSlot, type SlotState, serverVersion } from './server.ts';
 
 const OLDEST_VERSION = 130000;
 
@@ -23,10 +24,13 @@ export interface PreflightReport {
   /** Oddities that do not stop the connector. */
   readonly warnings: readonly string[];
   readonly serverVersion: number;
+  readonly isStandby: boolean;
   readonly slot: SlotState | null;
   readonly hasPublication: boolean;
   /** Captured tables in order of schema and name. */
   readonly tables: readonly TableName[];
+  /** Those and the signal table: what has to be published. */
+  readonly published: readonly TableName[];
 }
 
 /** `stored` null = offsets are not known here (validation). */
@@ -52,15 +56,27 @@ export async function preflight(
   const slot = await readSlot(client, settings.slot.name);
   if (needsSlot) {
     await checkServer(client, settings, slot, add);
+    checkOrigin(settings, version, add);
     checkSlot(settings, slot, stored, add);
   }
   const all = await listTables(client);
   const tables = all.filter(table => settings.tables(fullName(table), table.schema));
   if (tables.length === 0) checkFilters(settings, all, stored, add, warnings);
   else if (settings.snapshot.mode !== 'no_data') await checkRights(client, settings, tables, add);
-  const hasPublication = needsSlot ? await checkPublication(client, settings, tables, add, warnings) : true;
+  const published = all.filter(table => tables.includes(table) || fullName(table) === settings.signalTable);
+  checkSignals(settings, published, version, add);
+  const hasPublication = needsSlot ? await checkPublication(client, settings, published, add, warnings) : true;
   warnIdentity(tables, warnings);
-  return { problems, warnings, serverVersion: version, slot, hasPublication, tables };
+  return {
+    problems,
+    warnings,
+    serverVersion: version,
+    isStandby: await isStandby(client),
+    slot,
+    hasPublication,
+    tables,
+    published,
+  };
 }
 
 type Add = (code: ErrorCode, key: string, message: string) => void;
@@ -126,11 +142,46 @@ function checkSlot(settings: SourceSettings, slot: SlotState | null, stored: Sto
       `The slot "${name}" is of plug-in ${slot.plugin ?? 'none (physical)'} in database ${slot.database ?? 'none'}; it must be of pgoutput in ${settings.database}. Choose another slot.name or drop it.`,
     );
   }
+  if (slot.isTwoPhase) {
+    add(
+      'PG_SLOT_INVALID',
+      'slot.name',
+      `The slot "${name}" sends transactions when they are prepared, and would not send them again after a restart. Prepared transactions are published when they are committed: drop the slot and let the connector create it, or create it without TWO_PHASE.`,
+    );
+  }
   if (slot.walStatus === 'lost' && isNeeded && stored?.state !== 'snapshotting') {
     add(
       'PG_SLOT_LOST',
       'slot.name',
       `The server removed WAL that the slot "${name}" needs. Raise max_slot_wal_keep_size, drop the slot and reset the offsets of the connector, or use snapshot.mode=when_needed.`,
+    );
+  }
+}
+
+function checkOrigin(settings: SourceSettings, version: number, add: Add): void {
+  if (settings.publication.origin === 'any' || version >= ORIGIN_SINCE) return;
+  add(
+    'PG_VERSION_UNSUPPORTED',
+    'publish.origin',
+    'publish.origin=none needs PostgreSQL 16 or newer. Remove it: the changes that came by replication are then published too, with their origin in source.',
+  );
+}
+
+function checkSignals(settings: SourceSettings, published: readonly TableName[], version: number, add: Add): void {
+  const { signalTable } = settings;
+  if (signalTable === null) return;
+  if (!published.some(table => fullName(table) === signalTable)) {
+    add(
+      'PG_SIGNAL_TABLE_MISSING',
+      'signal.data.collection',
+      `The table ${signalTable} does not exist. Create it: CREATE TABLE ${signalTable} (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data varchar(2048) NULL).`,
+    );
+  }
+  if (version < MODERN_SINCE) {
+    add(
+      'PG_VERSION_UNSUPPORTED',
+      'signal.data.collection',
+      'Incremental snapshots need PostgreSQL 14 or newer, whose streams carry logical messages. Remove signal.data.collection.',
     );
   }
 }

@@ -16,7 +16,8 @@ export class RelationVersions {
 
   /** Null where the filters leave the table out. Throws NeedsTextForm. */
   async resolve(client: pg.Client, relation: Relation, form: RowForm): Promise<TableVersion | null> {
-    if (!this.settings.tables(`${relation.schema}.${relation.table}`, relation.schema)) return null;
+    const name = `${relation.schema}.${relation.table}`;
+    if (!this.settings.tables(name, relation.schema) && name !== this.settings.signalTable) return null;
     const now = await readTable(client, relation.oid);
     const types = await readTypes(client, [...new Set(relation.columns.map(column => column.typeOid))]);
     return this.version(tableOf(relation, now), relation, types, form);

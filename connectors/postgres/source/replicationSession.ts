@@ -6,7 +6,6 @@ import type { SourceSettings } from '../config.ts';
 import { quoteName } from './connection.ts';
 import { formatLsn } from './lsn.ts';
 import { missingBytes, sendQuery, takeStream } from './rawConnection.ts';
-import { publicationOption } from './server.ts';
 
 const LONGEST_SILENCE_MS = 60_000;
 const MICROS_TO_2000 = 946_684_800_000_000n;
@@ -18,15 +17,9 @@ export class ReplicationSession {
   flushed = 0n;
   written = 0n;
 
-  /** `isModern`: PostgreSQL 14 or newer, which knows binary and messages. */
-  constructor(client: pg.Client, settings: SourceSettings, start: bigint, isBinary: boolean, isModern: boolean) {
+  /** `options`: what the plug-in is asked for. */
+  constructor(client: pg.Client, settings: SourceSettings, start: bigint, options: readonly string[]) {
     this.stream = takeStream(client, true);
-    const options = [
-      "proto_version '1'",
-      `publication_names ${publicationOption(settings.publication.name)}`,
-      ...(isModern ? ["messages 'true'"] : []),
-      ...(isBinary ? ["binary 'true'"] : []),
-    ];
     sendQuery(
       this.stream,
       `START_REPLICATION SLOT ${quoteName(settings.slot.name)} LOGICAL ${formatLsn(start)} (${options.join(', ')})`,

@@ -2,12 +2,16 @@
 import type pg from 'pg';
 import { ConnectError } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
-import { quoteName, quoteText, sqlState } from './connection.ts';
+import { quoteName, sqlState } from './connection.ts';
 import { parseLsn } from './lsn.ts';
 
 /** server_version_num: 150004 = 15.4. */
 export async function serverVersion(client: pg.Client): Promise<number> {
   return Number((await client.query("SELECT current_setting('server_version_num') AS version")).rows[0].version);
+}
+
+export async function isStandby(client: pg.Client): Promise<boolean> {
+  return (await client.query('SELECT pg_is_in_recovery() AS standby')).rows[0].standby;
 }
 
 export interface SlotState {
@@ -17,11 +21,15 @@ export interface SlotState {
   readonly confirmedFlush: bigint | null;
   /** reserved, extended, unreserved, lost; null = not known. */
   readonly walStatus: string | null;
+  /** Whether it sends transactions when they are prepared. */
+  readonly isTwoPhase: boolean;
 }
 
 export async function readSlot(client: pg.Client, name: string): Promise<SlotState | null> {
   const { rows } = await client.query(
-    `SELECT plugin, database, active_pid, confirmed_flush_lsn::text AS flush, wal_status FROM pg_replication_slots WHERE slot_name = $1`,
+    `SELECT plugin, database, active_pid, confirmed_flush_lsn::text AS flush, wal_status,
+            coalesce((to_jsonb(s) ->> 'two_phase')::boolean, false) AS two_phase
+       FROM pg_replication_slots s WHERE slot_name = $1`,
     [name],
   );
   const row = rows[0];
@@ -32,6 +40,7 @@ export async function readSlot(client: pg.Client, name: string): Promise<SlotSta
     activePid: row.active_pid,
     confirmedFlush: row.flush === null ? null : parseLsn(row.flush),
     walStatus: row.wal_status,
+    isTwoPhase: row.two_phase,
   };
 }
 
@@ -134,5 +143,3 @@ export async function setPublicationTables(
   const list = tables.map(table => `${quoteName(table.schema)}.${quoteName(table.name)}`).join(', ');
   await client.query(`ALTER PUBLICATION ${quoteName(name)} SET TABLE ${list}`);
 }
-
-export const publicationOption = (name: string): string => quoteText(quoteName(name)).trim();

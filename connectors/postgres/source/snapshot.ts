@@ -6,15 +6,18 @@
 import type pg from 'pg';
 import type { SourceBatch } from '../../../runtime/api/index.ts';
 import { ConnectError } from '../../../runtime/api/index.ts';
-import { type BatchCommon, TableSourceBatch } from '../../shared/tableSourceBatch.ts';
+import type { BatchCommon, TableSourceBatch } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
 import { fullName, type TableName } from './catalog.ts';
 import { quoteName, sqlState } from './connection.ts';
 import { type CopiedRows, copyRows } from './copyRows.ts';
-import { CHOICE, processingTime } from './envelope.ts';
+import { CHOICE } from './envelope.ts';
 import { parseLsn } from './lsn.ts';
+import { mergeReaders } from './mergeReaders.ts';
 import { snapshotOffset } from './position.ts';
 import type { RelationVersions } from './relations.ts';
+import { copiedWireRows, rowBatch } from './rowBatch.ts';
+import { type SnapshotRange, snapshotRanges } from './snapshotRanges.ts';
 import type { TableVersion } from './tableVersion.ts';
 
 const MARKER = { true: 0, first: 1, firstInCollection: 2, lastInCollection: 3, last: 4 } as const;
@@ -46,33 +49,103 @@ export async function beginSnapshot(
   };
 }
 
-/** Batches of all tables in order. The last one has the offset that says the snapshot is complete. */
+/** Opens the snapshot of a transaction to other readers. */
+export async function exportSnapshot(client: pg.Client): Promise<string> {
+  return (await client.query('SELECT pg_export_snapshot() AS name')).rows[0].name;
+}
+
+export interface SnapshotReading {
+  readonly tables: readonly TableName[];
+  readonly point: SnapshotPoint;
+  readonly versions: RelationVersions;
+  readonly settings: SourceSettings;
+  readonly serverVersion: number;
+  readonly common: BatchCommon;
+  readonly signal: AbortSignal;
+}
+
+/** Rows of a range, or its end. */
+interface Piece {
+  readonly table: number;
+  readonly rows: { readonly version: TableVersion; readonly copied: CopiedRows } | null;
+}
+
+/**
+ * Batches of all tables; those of one reader in order, those of several as they come. `clients` are in transactions with the same snapshot. The last batch
+ * has the offset that says the snapshot is complete.
+ */
 export async function* snapshotBatches(
-  client: pg.Client,
-  tables: readonly TableName[],
-  point: SnapshotPoint,
-  versions: RelationVersions,
-  settings: SourceSettings,
-  common: BatchCommon,
-  signal: AbortSignal,
+  clients: readonly pg.Client[],
+  reading: SnapshotReading,
 ): AsyncGenerator<SourceBatch> {
-  const chosen = tables.filter(table => settings.snapshot.tables(fullName(table), table.schema));
-  if (settings.snapshot.isLocking) await lock(client, chosen, settings);
-  let held: TableSourceBatch | null = null;
-  for (const [index, table] of chosen.entries()) {
-    const version = await versions.resolveForSnapshot(client, table.oid);
-    if (version === null) continue;
-    let isStart = true;
+  const { point, settings, common } = reading;
+  const tables = reading.tables.filter(table => settings.snapshot.tables(fullName(table), table.schema));
+  if (settings.snapshot.isLocking) await lock(clients[0]!, tables, settings);
+  const ranges = await snapshotRanges(clients[0]!, tables, settings, reading.serverVersion, clients.length);
+  const left = tables.map((_, index) => ranges.filter(({ table }) => table === index).length);
+  const source = { ...point, sequence: `[null,"${point.lsn}"]` };
+  const offset = snapshotOffset(point.lsn, point.txId, point.tsUs, false);
+  let isFirst = true;
+  /** The last batch of each table that is being read: its last row may be the last of its table. */
+  const held = new Map<number, TableSourceBatch>();
+  /** Of a table that is read: its last row may be the last of all. */
+  let ended: TableSourceBatch | null = null;
+  const queue = ranges.values();
+  for await (const { table, rows } of mergeReaders(clients.map(client => readRanges(client, queue, tables, reading)))) {
+    if (rows !== null) {
+      const { version, copied } = rows;
+      const markers = new Uint8Array(copied.count);
+      const before = held.get(table);
+      if (before === undefined) markers[0] = isFirst ? MARKER.first : MARKER.firstInCollection;
+      isFirst = false;
+      const wire = copiedWireRows(copied, markers, source);
+      held.set(table, rowBatch(version, wire, copied.byteLength, source, common, offset));
+      if (ended !== null) yield ended;
+      ended = null;
+      if (before !== undefined) yield before;
+      continue;
+    }
+    left[table]!--;
+    const last = held.get(table);
+    if (left[table]! > 0 || last === undefined) continue;
+    held.delete(table);
+    if (ended !== null) yield ended;
+    mark(last, MARKER.lastInCollection);
+    ended = last;
+  }
+  if (ended !== null) {
+    // The last tables may have been empty: the last row of all ends the snapshot.
+    mark(ended, MARKER.last);
+    ended.sourceOffset = snapshotOffset(point.lsn, point.txId, point.tsUs, true);
+    yield ended;
+  }
+}
+
+/** Marks the last row. A row that is the first of all says so, unless it is the last of all too. */
+function mark(batch: TableSourceBatch, marker: number): void {
+  const markers = batch.wire.rows.choices[CHOICE.snapshot]!;
+  const last = batch.count - 1;
+  if (marker === MARKER.last || markers[last] !== MARKER.first) markers[last] = marker;
+}
+
+/** One reader, which takes range after range. */
+async function* readRanges(
+  client: pg.Client,
+  queue: IterableIterator<SnapshotRange>,
+  tables: readonly TableName[],
+  { versions, settings, signal }: SnapshotReading,
+): AsyncGenerator<Piece> {
+  for (;;) {
+    const { value: range, done } = queue.next();
+    if (done) return;
+    const table = tables[range.table]!;
     try {
-      for await (const rows of copyRows(
-        client,
-        select(table, version, settings),
-        settings.snapshot.fetchSize,
-        signal,
-      )) {
-        if (held !== null) yield held;
-        held = rowBatch(version, rows, markers(rows, isStart, index === 0), point, common);
-        isStart = false;
+      const version = await versions.resolveForSnapshot(client, table.oid);
+      if (version !== null) {
+        const sql = select(table, version, range.where, settings);
+        for await (const copied of copyRows(client, sql, settings.snapshot.fetchSize, signal)) {
+          yield { table: range.table, rows: { version, copied } };
+        }
       }
     } catch (error) {
       if (signal.aborted || sqlState(error) === null || /^(57P0|08)/.test(sqlState(error)!)) throw error;
@@ -87,12 +160,7 @@ export async function* snapshotBatches(
         },
       );
     }
-  }
-  if (held !== null) {
-    // The last tables may have been empty: the last row of all ends the snapshot.
-    held.wire.rows.choices[CHOICE.snapshot]![held.count - 1] = MARKER.last;
-    held.sourceOffset = snapshotOffset(point.lsn, point.txId, point.tsUs, true);
-    yield held;
+    yield { table: range.table, rows: null };
   }
 }
 
@@ -103,59 +171,11 @@ async function lock(client: pg.Client, tables: readonly TableName[], settings: S
   }
 }
 
-function select(table: TableName, version: TableVersion, settings: SourceSettings): string {
+function select(table: TableName, version: TableVersion, where: string | null, settings: SourceSettings): string {
   const columns = version.select.map(({ name, isText }) => `${quoteName(name)}${isText ? '::text' : ''}`).join(', ');
   const override = settings.snapshot.selects.get(fullName(table));
   if (override !== undefined) return `SELECT ${columns} FROM (${override}) AS t`;
   const only = table.kind === 'table' ? 'ONLY ' : '';
-  return `SELECT ${columns} FROM ${only}${quoteName(table.schema)}.${quoteName(table.name)}`;
-}
-
-function markers(rows: CopiedRows, isStart: boolean, isFirstTable: boolean): Uint8Array {
-  const out = new Uint8Array(rows.count);
-  if (isStart) out[0] = isFirstTable ? MARKER.first : MARKER.firstInCollection;
-  if (rows.isLast) {
-    const last = rows.count - 1;
-    if (out[last] !== MARKER.first) out[last] = MARKER.lastInCollection;
-  }
-  return out;
-}
-
-function rowBatch(
-  version: TableVersion,
-  rows: CopiedRows,
-  snapshotMarkers: Uint8Array,
-  point: SnapshotPoint,
-  common: BatchCommon,
-): TableSourceBatch {
-  const batch = new TableSourceBatch({
-    ...common,
-    topic: version.topic,
-    keySchema: version.keySchema,
-    valueSchema: version.envelope,
-    byteLength: rows.byteLength + rows.count * 32,
-    sourceTimestampMs: Number(point.tsUs / 1000n),
-    wire: {
-      rows: {
-        bytes: rows.bytes,
-        count: rows.count,
-        positions: [rows.positions, rows.positions, rows.positions],
-        longs: [],
-        choices: [snapshotMarkers],
-        constants: [
-          ...processingTime(),
-          point.tsUs / 1000n,
-          point.tsUs,
-          point.tsUs * 1000n,
-          point.txId,
-          point.lsn,
-          `[null,"${point.lsn}"]`,
-        ],
-      },
-      keyLayout: version.keyLayout,
-      valueLayout: version.valueLayout,
-    },
-  });
-  batch.sourceOffset = snapshotOffset(point.lsn, point.txId, point.tsUs, false);
-  return batch;
+  const condition = where === null ? '' : ` WHERE ${where}`;
+  return `SELECT ${columns} FROM ${only}${quoteName(table.schema)}.${quoteName(table.name)}${condition}`;
 }

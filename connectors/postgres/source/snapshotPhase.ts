@@ -12,7 +12,7 @@ import { connect } from './connection.ts';
 import type { StreamPosition } from './position.ts';
 import type { RelationVersions } from './relations.ts';
 import { createSlot, dropSlot } from './server.ts';
-import { beginSnapshot, type SnapshotPoint, snapshotBatches } from './snapshot.ts';
+import { beginSnapshot, exportSnapshot, type SnapshotPoint, snapshotBatches } from './snapshot.ts';
 
 export interface SnapshotOptions {
   readonly settings: SourceSettings;
@@ -30,7 +30,7 @@ export class SnapshotPhase {
   /** Where to stream from, for a snapshot that is taken although there is a position. */
   private readonly stored: StreamPosition | null;
   private replication: pg.Client | null = null;
-  private reader: pg.Client | null = null;
+  private readonly readers: pg.Client[] = [];
   private batches: AsyncGenerator<SourceBatch> | null = null;
   private point: SnapshotPoint | null = null;
   private hasOwnSlot = false;
@@ -77,17 +77,19 @@ export class SnapshotPhase {
       ));
       this.hasOwnSlot = true;
     }
-    this.reader = await connect(settings, 'snapshot', { isRaw: true });
-    this.point = await beginSnapshot(this.reader, snapshotName, consistentPoint);
-    return snapshotBatches(
-      this.reader,
-      tables,
-      this.point,
-      this.options.versions,
-      settings,
-      this.options.common,
-      signal,
-    );
+    const first = await this.openReader();
+    this.point = await beginSnapshot(first, snapshotName, consistentPoint);
+    const { threads } = settings.snapshot;
+    if (threads > 1) snapshotName ??= await exportSnapshot(first);
+    while (this.readers.length < threads) await beginSnapshot(await this.openReader(), snapshotName, consistentPoint);
+    const { point } = this;
+    return snapshotBatches(this.readers, { ...this.options, point });
+  }
+
+  private async openReader(): Promise<pg.Client> {
+    const reader = await connect(this.options.settings, 'snapshot', { isRaw: true });
+    this.readers.push(reader);
+    return reader;
   }
 
   /** Where the stream goes on, once the snapshot is complete. */
@@ -99,7 +101,7 @@ export class SnapshotPhase {
 
   async close(): Promise<void> {
     await this.batches?.return(undefined).catch(() => {});
-    await this.reader?.end().catch(() => {});
+    for (const reader of this.readers) await reader.end().catch(() => {});
     await this.replication?.end().catch(() => {});
     if (this.hasOwnSlot && !this.hasGivenRows) {
       // Nobody needs it yet, and it keeps WAL.

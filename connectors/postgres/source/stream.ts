@@ -8,16 +8,19 @@ import { ConnectError, type Logger, type SourceBatch } from '../../../runtime/ap
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
 import { connect, isConnectionLoss, sourceError, sqlState } from './connection.ts';
+import { HeldTransactions, NeedsCommitted } from './heldTransactions.ts';
 import { formatLsn } from './lsn.ts';
 import { readMissing } from './missingValues.ts';
-import { PgOutputDecoder } from './pgoutput.ts';
+import { PgOutputDecoder, RECENT_TRANSACTIONS } from './pgoutput.ts';
+import { MODERN_SINCE, pluginOptions } from './pluginOptions.ts';
 import type { StreamPosition } from './position.ts';
 import type { RelationVersions } from './relations.ts';
 import { ReplicationSession } from './replicationSession.ts';
 import { readSlot } from './server.ts';
+import { isDecodingFailure } from './streamError.ts';
 import { NeedsTextForm } from './tableVersion.ts';
+import type { TransactionReplay } from './transactionReplay.ts';
 
-const BINARY_SINCE = 140000;
 const FIRST_RETRY_MS = 200;
 /** While data keeps coming, a few ms gather more of it: each batch has a price of its own here and in the worker. The first after a rest goes at once. */
 const BUSY_MS = 5;
@@ -36,6 +39,7 @@ export interface StreamOptions {
 export class ChangeStream {
   private readonly options: StreamOptions;
   private isBinary: boolean;
+  private isStreaming: boolean;
   private session: ReplicationSession | null = null;
   private catalog: pg.Client | null = null;
   private decoder: PgOutputDecoder;
@@ -43,15 +47,23 @@ export class ChangeStream {
   private bytes: Buffer = EMPTY;
   private at = 0;
   private isFull = false;
+  private readonly held: HeldTransactions;
+  /** A transaction that was held and is committed: its messages come next, before the received ones that are left. */
+  private replay: { readonly transaction: TransactionReplay; readonly bytes: Buffer; readonly at: number } | null =
+    null;
   /** Met while there were batches to hand out first. */
   private failure: { readonly error: unknown } | null = null;
   private busyUntil = 0;
   private attempts = 0;
   private confirmed = 0n;
+  /** Ids of the transactions that came last. */
+  readonly recent = new Uint32Array(RECENT_TRANSACTIONS);
 
   constructor(options: StreamOptions, position: StreamPosition) {
     this.options = options;
-    this.isBinary = options.serverVersion >= BINARY_SINCE;
+    this.isBinary = options.serverVersion >= MODERN_SINCE;
+    this.isStreaming = options.settings.streaming.isOn && this.isBinary;
+    this.held = new HeldTransactions(options.settings.streaming.bufferBytes, options.settings.messagePrefixes);
     this.decoder = this.newDecoder(position);
   }
 
@@ -76,7 +88,11 @@ export class ChangeStream {
   }
 
   private async receive(session: ReplicationSession, timeoutMs: number): Promise<SourceBatch[]> {
-    if (!this.isFull) {
+    if (this.isFull) {
+      // What was received or replayed is not walked to its end.
+    } else if (this.replay !== null) {
+      await this.readReplay(this.replay);
+    } else {
       const gatherMs = performance.now() < this.busyUntil ? GATHER_MS : 0;
       const more = await session.read(this.bytes.subarray(this.at), timeoutMs, gatherMs, this.options.signal);
       if (more === null) return [];
@@ -100,17 +116,45 @@ export class ChangeStream {
     return this.decoder.takeBatches(this.bytes);
   }
 
+  /** Goes over to the messages of the transaction that was held, on to the next ones of it, or back. */
+  private async readReplay(replay: NonNullable<typeof this.replay>): Promise<void> {
+    const isBegun = this.bytes !== replay.bytes;
+    const piece = await replay.transaction.next(isBegun ? this.bytes.subarray(this.at) : EMPTY);
+    if (piece === null) {
+      this.replay = null;
+      this.bytes = replay.bytes;
+      this.at = replay.at;
+      await replay.transaction.close();
+      return;
+    }
+    this.bytes = piece;
+    this.at = 0;
+  }
+
   private async walk(): Promise<void> {
     for (;;) {
+      if (this.held.isInSegment && this.replay === null && !(await this.hold())) return;
       const { next, stop } = this.decoder.walk(this.bytes, this.at);
       this.at = next;
-      this.isFull = stop === 'full';
+      this.isFull = stop === 'full' || stop === 'mark';
+      if (stop === 'streamed') {
+        if (await this.hold()) continue;
+        return;
+      }
       if (stop !== 'relation') return;
       const relation = this.decoder.relation!;
       this.catalog ??= await connect(this.options.settings, 'catalog');
       const form = this.isBinary ? 'binary' : 'text';
       this.decoder.setVersion(relation.oid, await this.options.versions.resolve(this.catalog, relation, form));
     }
+  }
+
+  /** Keeps what is of open transactions; false where the walk has to end: at the end of the bytes, or because a transaction that was held comes next. */
+  private async hold(): Promise<boolean> {
+    const { next, replay } = await this.held.take(this.bytes, this.at, this.decoder.control);
+    this.at = next;
+    if (replay !== null) this.replay = { transaction: replay, bytes: this.bytes, at: next };
+    return replay === null && !this.held.isInSegment;
   }
 
   /** Where values cannot be read, nothing of what was walked is handed out: the stream begins again at `start`. */
@@ -153,19 +197,24 @@ export class ChangeStream {
       );
     }
     this.decoder = this.newDecoder(position);
+    await this.forgetHeld();
     this.bytes = EMPTY;
     this.at = 0;
     this.isFull = false;
-    const isModern = this.options.serverVersion >= BINARY_SINCE;
     const client = await connect(settings, 'stream', { replication: true, isRaw: true });
-    const session = new ReplicationSession(client, settings, position.lastCommit ?? 0n, this.isBinary, isModern);
+    const session = new ReplicationSession(
+      client,
+      settings,
+      position.lastCommit ?? 0n,
+      pluginOptions(settings, this.options.serverVersion, this.isBinary, this.isStreaming),
+    );
     session.flushed = this.confirmed;
     return session;
   }
 
   private newDecoder(position: StreamPosition): PgOutputDecoder {
     const { settings, common } = this.options;
-    return new PgOutputDecoder(settings, common, position);
+    return new PgOutputDecoder(settings, common, position, this.recent);
   }
 
   /** Returns after a wait where another connection may help; throws otherwise. The position is that of the last event handed out. */
@@ -176,6 +225,14 @@ export class ChangeStream {
     if (error instanceof NeedsTextForm) {
       this.isBinary = false;
       logger.info({ column: error.message }, 'a column has no binary form here: the stream goes on in text form');
+      return;
+    }
+    if (this.isStreaming && (error instanceof NeedsCommitted || isDecodingFailure(error))) {
+      this.isStreaming = false;
+      logger.info(
+        { reason: String(error) },
+        'what the server sends of open transactions is not enough: until the next start of the task it sends them after their commit',
+      );
       return;
     }
     const isActive = sqlState(error) === '55006' || (error instanceof ConnectError && error.code === 'PG_SLOT_ACTIVE');
@@ -207,6 +264,13 @@ export class ChangeStream {
     await delay(waitMs, undefined, { signal }).catch(() => {});
   }
 
+  /** The mark behind the batches given out last, if they end with one. */
+  takeMark(): string | null {
+    const { mark } = this.decoder;
+    this.decoder.mark = null;
+    return mark;
+  }
+
   /** Everything committed up to `lsn` is safe in the topics. */
   confirm(lsn: bigint): void {
     if (lsn <= this.confirmed) return;
@@ -219,7 +283,7 @@ export class ChangeStream {
   /** For when nothing handed out is unconfirmed: what the server sent last, and had nothing for us, need not be kept. */
   confirmIdle(): void {
     const { decoder } = this;
-    if (decoder.isInTransaction || this.isFull || decoder.position.changesAtLsn > 0) return;
+    if (decoder.isInTransaction || this.isFull || this.replay !== null || decoder.position.changesAtLsn > 0) return;
     if (decoder.walEnd > this.confirmed) this.confirm(decoder.walEnd);
   }
 
@@ -228,9 +292,17 @@ export class ChangeStream {
     this.session = null;
   }
 
+  private async forgetHeld(): Promise<void> {
+    const { replay } = this;
+    this.replay = null;
+    await replay?.transaction.close();
+    await this.held.clear();
+  }
+
   async close(): Promise<void> {
     this.session?.sendStatus();
     this.closeSession();
+    await this.forgetHeld();
     await this.catalog?.end().catch(() => {});
     this.catalog = null;
   }

@@ -15,6 +15,15 @@ export function streamError(error: Error): Error {
   return say('PG_STREAM_FAILED', 'PostgreSQL ended the replication stream');
 }
 
+/**
+ * An internal error of the server's decoding. It decodes open transactions with what it knows of tables by then, and where a part that made a table's file anew
+ * (TRUNCATE, a rewriting ALTER TABLE) was rolled back, it may fail; committed ones it decodes without.
+ */
+export const isDecodingFailure = (error: unknown): boolean =>
+  error instanceof ConnectError &&
+  error.code === 'PG_STREAM_FAILED' &&
+  (error.cause as { code?: string } | undefined)?.code === 'XX000';
+
 /** From version 18 the server leaves out changes from a time without the publication, and says so by a warning alone. */
 export function streamWarning(warning: Error): ConnectError | null {
   return (warning as { code?: string }).code === '55000' ? publicationGap(warning) : null;

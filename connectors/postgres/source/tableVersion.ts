@@ -4,7 +4,7 @@
  */
 
 import { ConnectError } from '../../../runtime/api/index.ts';
-import type { Schema, StructSchema } from '../../../schemas/data/index.ts';
+import { type Schema, type StructSchema, withOptions } from '../../../schemas/data/index.ts';
 import { envelopeSchema, keySchema as keySchemaOf, rowSchema } from '../../../schemas/envelope/debezium.ts';
 import type { ColumnLayout, Layout, RowFormat } from '../../../schemas/transcode/layout.ts';
 import { adjustName, adjustSchemaName, topicName } from '../../shared/eventNames.ts';
@@ -12,7 +12,9 @@ import type { SourceSettings } from '../config.ts';
 import { columnDefault } from '../types/columnDefault.ts';
 import type { ColumnType } from '../types/columnType.ts';
 import { type CatalogType, resolveType } from '../types/resolveType.ts';
+import { sourceTypeParameters } from '../types/sourceType.ts';
 import { type CatalogTable, fullName } from './catalog.ts';
+import type { ColumnShape } from './columnShaping.ts';
 import { POSITION, SOURCE_SCHEMA, snapshotLayout, streamLayout } from './envelope.ts';
 
 /** A column as the rows at hand carry it; what else is known comes from the catalogue of now. */
@@ -57,6 +59,11 @@ interface ResolvedColumn {
   readonly isRequired: boolean;
   readonly isText: boolean;
   readonly nullValue: unknown;
+  readonly shape: ColumnShape | null;
+  /** The declared length of a text, 0 = none. */
+  readonly length: number;
+  /** Of the field in rows; keys have none. */
+  readonly parameters: Readonly<Record<string, string>>;
 }
 
 /** Thrown where a column has no binary reader: the stream must go on in text. */
@@ -84,7 +91,7 @@ export function buildTableVersion(
   const published = columns.filter(column => column.isPublished && column.schema !== null);
   const row = rowSchema(
     schemaName,
-    published.map(column => [column.field, column.schema!]),
+    published.map(column => [column.field, withParameters(column.schema!, column.parameters)]),
   );
   const indexes = keyNames.map(key => columns.findIndex(column => column.name === key && column.schema !== null));
   // A key column of a type that has no form in events leaves the table without key.
@@ -98,14 +105,16 @@ export function buildTableVersion(
         );
 
   const format: RowFormat = form === 'copy' ? 'pg-copy' : 'pg-tuple';
-  const wires = (fieldOf: (column: ResolvedColumn) => number, isPartial: boolean): ColumnLayout[] =>
-    columns.map(column => columnLayout(column, fieldOf(column), form, isPartial));
-  const fieldOf = (column: ResolvedColumn): number => published.indexOf(column);
   const rowLayout = (slot: number, isPartial: boolean): Layout => ({
     kind: 'row',
     slot,
     format,
-    columns: wires(fieldOf, isPartial),
+    columns: columns.map(column => {
+      const field = published.indexOf(column);
+      return column.shape !== null && field >= 0
+        ? shapedLayout(column, column.shape, field, form, isPartial)
+        : columnLayout(column, field, form, isPartial);
+    }),
   });
   const place = { prefix: settings.prefix, database: settings.database, schema: table.schema, table: table.name };
   const after = rowLayout(POSITION.after, false);
@@ -118,7 +127,7 @@ export function buildTableVersion(
           kind: 'row',
           slot: form === 'copy' ? POSITION.after : POSITION.key,
           format,
-          columns: wires(column => keyIndexes.indexOf(columns.indexOf(column)), true),
+          columns: columns.map((column, at) => columnLayout(column, keyIndexes.indexOf(at), form, true)),
         };
   return {
     oid: table.oid,
@@ -155,6 +164,25 @@ function columnLayout(column: ResolvedColumn, field: number, form: RowForm, isPa
   };
 }
 
+function shapedLayout(
+  column: ResolvedColumn,
+  shape: ColumnShape,
+  field: number,
+  form: RowForm,
+  isPartial: boolean,
+): ColumnLayout {
+  return {
+    field,
+    ...shape.layout(column.type!, form === 'text' || column.isText, column.length),
+    ...(isPartial && column.isRequired && { nullValue: column.nullValue }),
+  };
+}
+
+function withParameters(schema: Schema, parameters: Readonly<Record<string, string>>): Schema {
+  if (Object.keys(parameters).length === 0) return schema;
+  return withOptions(schema, { parameters: { ...schema.parameters, ...parameters } });
+}
+
 function resolveColumn(
   table: CatalogTable,
   column: RowColumn,
@@ -176,17 +204,40 @@ function resolveColumn(
   if (form === 'binary' && type !== null && type.binaryWire === null) {
     throw new NeedsTextForm(`${fullName(table)}.${column.name}`);
   }
+  const schema = type === null ? null : type.schema({ optional: !isRequired, defaultValue });
+  const columnName = `${fullName(table)}.${column.name}`;
+  const shape = isPublished && schema !== null ? shapeOf(columnName, schema, settings) : null;
   return {
     name: column.name,
     typeOid: column.typeOid,
     field: adjustName(column.name, settings.fieldNames),
     type,
-    schema: type === null ? null : type.schema({ optional: !isRequired, defaultValue }),
+    schema,
     isPublished,
     isRequired,
     isText,
     nullValue: defaultValue ?? type?.zero,
+    shape,
+    length: catalogType?.name === 'varchar' || catalogType?.name === 'bpchar' ? Math.max(0, column.typmod - 4) : 0,
+    parameters: {
+      ...shape?.parameters,
+      ...(catalogType !== undefined &&
+        settings.shaping.tellsSourceType(columnName, fullName(table), catalogType.name) &&
+        sourceTypeParameters(catalogType, column.typmod, column.name)),
+    },
   };
+}
+
+/** Only texts can be masked, hashed or cut; to publish in full what was to be hidden would be worse than to stop. */
+function shapeOf(column: string, schema: Schema, settings: SourceSettings): ColumnShape | null {
+  const shape = settings.shaping.shape(column);
+  if (shape === null || schema.type === 'STRING') return shape;
+  if (shape.kind === 'truncate') return null;
+  throw new ConnectError(
+    'PG_MASK_INVALID',
+    `A column.mask option matches ${column}, whose values are not texts but ${schema.type}. Leave the column out with column.exclude.list, or correct the option.`,
+    { place: { column } },
+  );
 }
 
 /** The key of now where the rows at hand have its columns, else the one the relation names. */

@@ -19,11 +19,15 @@ import type { BatchCommon, TableSourceBatch } from '../../shared/tableSourceBatc
 import { parseSettings, type SourceSettings } from '../config.ts';
 import { CONNECTOR_NAME } from '../version.ts';
 import { connect, sourceError } from './connection.ts';
+import { IncrementalSnapshot } from './incrementalSnapshot.ts';
 import { formatLsn } from './lsn.ts';
+import { HEARTBEAT_PREFIX } from './ownMessages.ts';
+import { MODERN_SINCE } from './pluginOptions.ts';
 import { parseOffset, type StoredOffset, type StreamPosition, toOffset } from './position.ts';
 import { type PreflightReport, preflight, preflightError } from './preflight.ts';
 import { RelationVersions } from './relations.ts';
 import { createPublication, createSlot, dropSlot, setPublicationTables } from './server.ts';
+import { SlotWatch } from './slotWatch.ts';
 import { SnapshotPhase } from './snapshotPhase.ts';
 import { ChangeStream } from './stream.ts';
 
@@ -35,6 +39,8 @@ export class PostgresSourceTask implements SourceTask {
   private versions!: RelationVersions;
   private snapshot: SnapshotPhase | null = null;
   private stream: ChangeStream | null = null;
+  private incremental!: IncrementalSnapshot;
+  private watch!: SlotWatch;
   private lastOffset: SourceOffset | null = null;
   private hasUncommitted = false;
   private nextHeartbeatMs = 0;
@@ -49,7 +55,12 @@ export class PostgresSourceTask implements SourceTask {
     this.common = { sourcePartition: { server: settings.prefix }, headers: headersOf(settings, context.taskId) };
     this.versions = new RelationVersions(settings);
     this.nextHeartbeatMs = Date.now() + settings.heartbeatIntervalMs;
-    const stored = parseOffset(await context.offsets.offset(this.common.sourcePartition));
+    const offset = await context.offsets.offset(this.common.sourcePartition);
+    const stored = parseOffset(offset);
+    const { common, versions } = this;
+    const { logger, signal } = context;
+    this.watch = new SlotWatch(settings, context.metrics, logger);
+    this.incremental = new IncrementalSnapshot({ settings, common, logger, signal, versions }, offset);
     try {
       await this.prepare(stored);
     } catch (error) {
@@ -114,9 +125,9 @@ export class PostgresSourceTask implements SourceTask {
     const { settings, report } = this;
     const { autocreate, name } = settings.publication;
     if (!report.hasPublication) {
-      if (autocreate !== 'disabled') await createPublication(client, settings, report.tables);
+      if (autocreate !== 'disabled') await createPublication(client, settings, report.published);
     } else if (autocreate === 'filtered') {
-      await setPublicationTables(client, name, report.tables);
+      await setPublicationTables(client, name, report.published);
     }
   }
 
@@ -158,18 +169,20 @@ export class PostgresSourceTask implements SourceTask {
       await idle(this.settings.pollIntervalMs, this.context.signal);
       return [];
     }
-    const batches = await this.stream.next(this.waitMs());
-    if (batches.length > 0) {
-      (batches.at(-1) as TableSourceBatch).sourceOffset = toOffset(this.stream.position);
-    }
+    const { stream, incremental } = this;
+    this.watch.tick();
+    await incremental.advance(stream.recent);
+    const given = await stream.next(this.waitMs());
+    const batches = await incremental.pass(given, stream.takeMark(), stream.position);
+    if (batches.length > 0) (batches.at(-1) as TableSourceBatch).sourceOffset = this.offset(stream);
     if (this.settings.heartbeatIntervalMs > 0 && Date.now() >= this.nextHeartbeatMs)
       batches.push(await this.heartbeat());
     if (batches.length > 0) {
       this.lastOffset = batches.at(-1)!.sourceOffset;
       this.hasUncommitted = true;
       this.reportLag(batches);
-    } else if (!this.hasUncommitted) {
-      this.stream.confirmIdle();
+    } else if (!this.hasUncommitted && !(incremental.isRunning && incremental.isDirty)) {
+      stream.confirmIdle();
     }
     return batches;
   }
@@ -207,13 +220,18 @@ export class PostgresSourceTask implements SourceTask {
   private async heartbeat(): Promise<SourceBatch> {
     const { settings, context } = this;
     this.nextHeartbeatMs = Date.now() + settings.heartbeatIntervalMs;
-    if (settings.heartbeatQuery !== null) {
+    // Without a query of the user, a message in the log that needs no table: the server has something to send, and the slot moves.
+    const isWritable = this.report.serverVersion >= MODERN_SINCE && !this.report.isStandby;
+    const query =
+      settings.heartbeatQuery ??
+      (isWritable ? `SELECT pg_logical_emit_message(false, '${HEARTBEAT_PREFIX}', '')` : null);
+    if (query !== null) {
       try {
         this.client ??= await connect(settings, 'heartbeat');
-        await this.client.query(settings.heartbeatQuery);
+        await this.client.query(query);
       } catch (error) {
         // The stream itself notices a lost server; a query that fails must not stop it.
-        context.logger.warn({ reason: String(error) }, 'heartbeat.action.query failed');
+        context.logger.warn({ reason: String(error) }, 'the statement of the heartbeat failed');
         await this.client?.end().catch(() => {});
         this.client = null;
       }
@@ -232,8 +250,12 @@ export class PostgresSourceTask implements SourceTask {
         },
       ],
       sourcePartition: this.common.sourcePartition,
-      sourceOffset: toOffset(this.stream!.position),
+      sourceOffset: this.offset(this.stream!),
     });
+  }
+
+  private offset(stream: ChangeStream): SourceOffset {
+    return { ...toOffset(stream.position), ...this.incremental.offset };
   }
 
   private reportLag(batches: readonly SourceBatch[]): void {
@@ -243,14 +265,10 @@ export class PostgresSourceTask implements SourceTask {
 
   async commit(_partition: SourcePartition, offset: SourceOffset): Promise<void> {
     const last = this.lastOffset;
-    if (
-      last !== null &&
-      (['lsn', 'lsn_commit', 'lsn_events_processed', 'snapshot_completed'] as const).every(key =>
-        same(last[key], offset[key]),
-      )
-    ) {
+    if (last !== null && POSITION_KEYS.every(key => same(last[key], offset[key]))) {
       this.hasUncommitted = false;
     }
+    this.incremental.commit(offset);
     const lsn = offset.lsn_commit;
     if (typeof lsn === 'bigint' || typeof lsn === 'number') this.stream?.confirm(BigInt(lsn));
   }
@@ -258,6 +276,8 @@ export class PostgresSourceTask implements SourceTask {
   async stop(): Promise<void> {
     await this.snapshot?.close();
     await this.stream?.close();
+    await this.incremental?.close();
+    await this.watch?.close();
     await this.client?.end().catch(() => {});
     if (this.settings?.slot.dropOnStop && this.report) {
       const client = await connect(this.settings, 'stop');
@@ -269,6 +289,16 @@ export class PostgresSourceTask implements SourceTask {
     }
   }
 }
+
+/** What tells two offsets apart. */
+const POSITION_KEYS = [
+  'lsn',
+  'lsn_commit',
+  'lsn_events_processed',
+  'snapshot_completed',
+  'incremental_snapshot_collections',
+  'incremental_snapshot_primary_key',
+] as const;
 
 const same = (a: unknown, b: unknown): boolean => String(a ?? '') === String(b ?? '');
 

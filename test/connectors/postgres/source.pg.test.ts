@@ -5,6 +5,7 @@ import pg from 'pg';
 import { sourcePlugin } from '../../../connectors/postgres/source/connector.ts';
 import { type Config, ConnectError, type ConnectRecord } from '../../../runtime/api/index.ts';
 import type { Struct } from '../../../schemas/data/index.ts';
+import { waitUntil } from '../../services/waitUntil.ts';
 import { PG15_URL, PG18_URL, SourceHarness } from './sourceHarness.ts';
 
 const key = (record: ConnectRecord): unknown => (record.key as Struct).values[0];
@@ -185,6 +186,7 @@ test('a slot that is gone is never made again silently', { timeout: 60_000 }, as
   await harness.pollUntilStreaming();
   await harness.commit();
   await harness.stop();
+  await waitUntil('the slot is free', 10_000, async () => !(await harness.slot())!.active);
   await harness.sql.query('SELECT pg_drop_replication_slot($1)', [harness.name]);
   await assert.rejects(harness.start(), hasCode('PG_SLOT_MISSING'));
   assert.equal(await harness.slot(), null);

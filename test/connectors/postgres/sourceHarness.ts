@@ -22,6 +22,8 @@ export class SourceHarness {
   readonly records: ConnectRecord[] = [];
   readonly batches: SourceBatch[] = [];
   readonly warnings: string[] = [];
+  readonly infos: string[] = [];
+  readonly gauges = new Map<string, number>();
   /** The last offset handed out, and the one the next task starts from. */
   offset: SourceOffset | null = null;
   stored: SourceOffset | null = null;
@@ -87,7 +89,7 @@ export class SourceHarness {
       config,
       logger: this.logger,
       signal: this.abort.signal,
-      metrics: { gauge() {}, count() {} },
+      metrics: { gauge: (name, value) => this.gauges.set(name, value), count() {} },
       offsets: { offset: async () => this.stored },
     });
   }
@@ -95,7 +97,7 @@ export class SourceHarness {
   private readonly logger: Logger = {
     error: (_fields, message) => this.warnings.push(message),
     warn: (_fields, message) => this.warnings.push(message),
-    info: () => {},
+    info: (_fields, message) => this.infos.push(message),
     debug: () => {},
   };
 

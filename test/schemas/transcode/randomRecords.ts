@@ -561,14 +561,19 @@ class CaseBuilder {
       const options = this.#options(k => (kind === null ? [1, null] : kind.value(k)));
       const schema = withOptions(kind === null ? listKind.schema : kind.schema, options);
       const nullValue = kind !== null && r.chance(30) ? kind.value(r) : undefined;
+      const whenNull = kind !== null && r.chance(10) ? kind.value(r) : undefined;
       const unchanged = kind !== null && r.chance(30) ? kind.value(r) : undefined;
       const extent = kind?.size !== undefined && r.chance(80) ? kind.size : r.pick([-2, -3, -4]);
       const canBeNull =
-        schema.optional || (schema.defaultValue ?? null) !== null || nullValue !== undefined || field === -1;
+        schema.optional ||
+        (schema.defaultValue ?? null) !== null ||
+        (nullValue ?? whenNull) !== undefined ||
+        field === -1;
       columns.push({
         field,
         column: field === -1 ? { wire: 'skip' } : kind === null ? listKind.wire : kind.wire,
         nullValue,
+        whenNull,
         unchanged,
         ...(format === 'mysql-binlog' && { extent }),
       });
