@@ -3,11 +3,11 @@
  * events and are not there yet are refused, harmless ones accepted with one warning.
  */
 import { type Config, type ConfigError, type ConfigValues, configDef } from '../../runtime/api/index.ts';
+import type { NameAdjustment } from '../shared/eventNames.ts';
+import { type KeyColumns, parseKeyColumns } from '../shared/keyColumns.ts';
+import { parseColumnFilter, parseFilter, type TextFilter } from '../shared/textFilter.ts';
 import { crossChecks, ignoredOptions, keyChecks } from './configChecks.ts';
 import { sourceKeys } from './configKeys.ts';
-import { parseColumnFilter, parseFilter, type TextFilter } from './source/filters.ts';
-import { type KeyColumns, parseKeyColumns } from './source/keyColumns.ts';
-import type { NameAdjustment } from './source/names.ts';
 import type { TypeSettings } from './types/columnType.ts';
 
 export const sourceConfigDef = configDef(sourceKeys);

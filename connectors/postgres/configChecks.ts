@@ -1,9 +1,9 @@
 /** Checks of the source's config beyond single values. Options of Debezium that are not there yet are refused. */
 import type { Config, ConfigError, ConfigValues } from '../../runtime/api/index.ts';
+import { parseKeyColumns } from '../shared/keyColumns.ts';
 import { misspeltKeys } from '../shared/misspeltKeys.ts';
+import { parseFilter } from '../shared/textFilter.ts';
 import { sourceKeys } from './configKeys.ts';
-import { parseFilter } from './source/filters.ts';
-import { parseKeyColumns } from './source/keyColumns.ts';
 
 type Values = ConfigValues<typeof sourceKeys>;
 

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import pg from 'pg';
 import { ConnectError } from '../../../runtime/api/index.ts';
+import { PieceSocket } from '../../shared/pieceSocket.ts';
 import type { SourceSettings } from '../config.ts';
-import { PieceSocket } from './pieceSocket.ts';
 
 const SESSION =
   '-c DateStyle=ISO -c IntervalStyle=iso_8601 -c TimeZone=UTC -c extra_float_digits=3 -c bytea_output=hex';

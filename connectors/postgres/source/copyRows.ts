@@ -6,7 +6,7 @@
  * 'C' complete · 'Z' ready · 'E' error.
  */
 import type pg from 'pg';
-import { missingBytes, RawStream, serverError } from './rawStream.ts';
+import { missingBytes, sendQuery, serverError, takeStream } from './rawConnection.ts';
 
 const HEADER_BYTES = 19;
 const WAIT_MS = 1000;
@@ -29,10 +29,10 @@ export async function* copyRows(
   maxRows: number,
   signal: AbortSignal,
 ): AsyncGenerator<CopiedRows> {
-  const stream = RawStream.take(client, { isReused: false });
+  const stream = takeStream(client, false);
   let isIdle = false;
   try {
-    stream.query(`COPY (${sql}) TO STDOUT (FORMAT binary)`);
+    sendQuery(stream, `COPY (${sql}) TO STDOUT (FORMAT binary)`);
     let isFirst = true;
     let failure: Error | null = null;
     let rest: Buffer = EMPTY;

@@ -1,7 +1,8 @@
 /** The batches that are being filled, one open per relation: records with headers of their own, truncates and new origins end one. */
 import { ConnectError, type SourceBatch } from '../../../runtime/api/index.ts';
+import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import { processingTime } from './envelope.ts';
-import { type BatchCommon, StreamBatch } from './streamBatch.ts';
+import { StreamBatch } from './streamBatch.ts';
 import type { TableVersion } from './tableVersion.ts';
 
 const MOST_SPARE = 16;

@@ -10,10 +10,10 @@ import {
   struct,
 } from '../../../schemas/data/index.ts';
 import { transactionBlock } from '../../../schemas/envelope/debezium.ts';
+import { topicName } from '../../shared/eventNames.ts';
 import type { SourceSettings } from '../config.ts';
 import { CONNECTOR_NAME, CONNECTOR_VERSION } from '../version.ts';
 import { processingTime, SOURCE_SCHEMA } from './envelope.ts';
-import { topicName } from './names.ts';
 
 const NAME = 'io.debezium.connector.postgresql.Message';
 const KEY = struct([['prefix', OPTIONAL_STRING]], { name: `${NAME}Key`, version: 1 });

@@ -7,6 +7,7 @@
  * T int32 count, byte options, relations · M byte flags, int64 lsn, prefix, int32 length, content. Integers are big-endian, times µs since 2000.
  */
 import { ConnectError, type SourceBatch } from '../../../runtime/api/index.ts';
+import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
 import { ChangeCursor } from './changeCursor.ts';
 import { OPERATION, processingTime } from './envelope.ts';
@@ -15,9 +16,9 @@ import { LogicalMessages } from './logicalMessages.ts';
 import { formatLsn } from './lsn.ts';
 import { type IncompleteRow, identityColumns, isIncomplete } from './missingValues.ts';
 import type { StreamPosition } from './position.ts';
-import { serverError } from './rawStream.ts';
+import { serverError } from './rawConnection.ts';
 import { type Relation, readRelation } from './relation.ts';
-import type { BatchCommon, StreamBatch, TransactionLongs } from './streamBatch.ts';
+import type { StreamBatch, TransactionLongs } from './streamBatch.ts';
 import { streamError, streamWarning } from './streamError.ts';
 import type { TableVersion } from './tableVersion.ts';
 import { TransactionEvents } from './transactionEvents.ts';

@@ -1,10 +1,11 @@
 /** One replication connection while it streams: starts it, tells the server at intervals what is safe, gives bytes. */
 import type pg from 'pg';
 import { ConnectError } from '../../../runtime/api/index.ts';
+import type { RawStream } from '../../shared/rawStream.ts';
 import type { SourceSettings } from '../config.ts';
 import { quoteName } from './connection.ts';
 import { formatLsn } from './lsn.ts';
-import { missingBytes, RawStream } from './rawStream.ts';
+import { missingBytes, sendQuery, takeStream } from './rawConnection.ts';
 import { publicationOption } from './server.ts';
 
 const LONGEST_SILENCE_MS = 60_000;
@@ -19,14 +20,15 @@ export class ReplicationSession {
 
   /** `isModern`: PostgreSQL 14 or newer, which knows binary and messages. */
   constructor(client: pg.Client, settings: SourceSettings, start: bigint, isBinary: boolean, isModern: boolean) {
-    this.stream = RawStream.take(client, { isReused: true });
+    this.stream = takeStream(client, true);
     const options = [
       "proto_version '1'",
       `publication_names ${publicationOption(settings.publication.name)}`,
       ...(isModern ? ["messages 'true'"] : []),
       ...(isBinary ? ["binary 'true'"] : []),
     ];
-    this.stream.query(
+    sendQuery(
+      this.stream,
       `START_REPLICATION SLOT ${quoteName(settings.slot.name)} LOGICAL ${formatLsn(start)} (${options.join(', ')})`,
     );
     this.timer = setInterval(() => this.tick(settings.statusIntervalMs), settings.statusIntervalMs);

@@ -6,6 +6,7 @@
 import type pg from 'pg';
 import type { SourceBatch } from '../../../runtime/api/index.ts';
 import { ConnectError } from '../../../runtime/api/index.ts';
+import { type BatchCommon, TableSourceBatch } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
 import { fullName, type TableName } from './catalog.ts';
 import { quoteName, sqlState } from './connection.ts';
@@ -14,7 +15,6 @@ import { CHOICE, processingTime } from './envelope.ts';
 import { parseLsn } from './lsn.ts';
 import { snapshotOffset } from './position.ts';
 import type { RelationVersions } from './relations.ts';
-import { type BatchCommon, TableSourceBatch } from './streamBatch.ts';
 import type { TableVersion } from './tableVersion.ts';
 
 const MARKER = { true: 0, first: 1, firstInCollection: 2, lastInCollection: 3, last: 4 } as const;

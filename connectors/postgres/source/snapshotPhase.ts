@@ -5,6 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Logger, SourceBatch } from '../../../runtime/api/index.ts';
+import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
 import type { TableName } from './catalog.ts';
 import { connect } from './connection.ts';
@@ -12,7 +13,6 @@ import type { StreamPosition } from './position.ts';
 import type { RelationVersions } from './relations.ts';
 import { createSlot, dropSlot } from './server.ts';
 import { beginSnapshot, type SnapshotPoint, snapshotBatches } from './snapshot.ts';
-import type { BatchCommon } from './streamBatch.ts';
 
 export interface SnapshotOptions {
   readonly settings: SourceSettings;

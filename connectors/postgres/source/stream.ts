@@ -5,6 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { ConnectError, type Logger, type SourceBatch } from '../../../runtime/api/index.ts';
+import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
 import { connect, isConnectionLoss, sourceError, sqlState } from './connection.ts';
 import { formatLsn } from './lsn.ts';
@@ -14,7 +15,6 @@ import type { StreamPosition } from './position.ts';
 import type { RelationVersions } from './relations.ts';
 import { ReplicationSession } from './replicationSession.ts';
 import { readSlot } from './server.ts';
-import type { BatchCommon } from './streamBatch.ts';
 import { NeedsTextForm } from './tableVersion.ts';
 
 const BINARY_SINCE = 140000;

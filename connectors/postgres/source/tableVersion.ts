@@ -7,13 +7,13 @@ import { ConnectError } from '../../../runtime/api/index.ts';
 import type { Schema, StructSchema } from '../../../schemas/data/index.ts';
 import { envelopeSchema, keySchema as keySchemaOf, rowSchema } from '../../../schemas/envelope/debezium.ts';
 import type { ColumnLayout, Layout, RowFormat } from '../../../schemas/transcode/layout.ts';
+import { adjustName, adjustSchemaName, topicName } from '../../shared/eventNames.ts';
 import type { SourceSettings } from '../config.ts';
 import { columnDefault } from '../types/columnDefault.ts';
 import type { ColumnType } from '../types/columnType.ts';
 import { type CatalogType, resolveType } from '../types/resolveType.ts';
 import { type CatalogTable, fullName } from './catalog.ts';
 import { POSITION, SOURCE_SCHEMA, snapshotLayout, streamLayout } from './envelope.ts';
-import { adjustName, adjustSchemaName, topicName } from './names.ts';
 
 /** A column as the rows at hand carry it; what else is known comes from the catalogue of now. */
 export interface RowColumn {

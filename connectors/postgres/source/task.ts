@@ -14,18 +14,18 @@ import {
 } from '../../../runtime/api/index.ts';
 import { STRING, Struct } from '../../../schemas/data/index.ts';
 import { heartbeatKey, heartbeatValue } from '../../../schemas/envelope/debezium.ts';
+import { topicName } from '../../shared/eventNames.ts';
+import type { BatchCommon, TableSourceBatch } from '../../shared/tableSourceBatch.ts';
 import { parseSettings, type SourceSettings } from '../config.ts';
 import { CONNECTOR_NAME } from '../version.ts';
 import { connect, sourceError } from './connection.ts';
 import { formatLsn } from './lsn.ts';
-import { topicName } from './names.ts';
 import { parseOffset, type StoredOffset, type StreamPosition, toOffset } from './position.ts';
 import { type PreflightReport, preflight, preflightError } from './preflight.ts';
 import { RelationVersions } from './relations.ts';
 import { createPublication, createSlot, dropSlot, setPublicationTables } from './server.ts';
 import { SnapshotPhase } from './snapshotPhase.ts';
 import { ChangeStream } from './stream.ts';
-import type { BatchCommon, TableSourceBatch } from './streamBatch.ts';
 
 export class PostgresSourceTask implements SourceTask {
   private settings!: SourceSettings;

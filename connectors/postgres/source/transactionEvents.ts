@@ -2,8 +2,8 @@
 import { type ConnectRecord, plainBatch, type SourceBatch, type SourcePartition } from '../../../runtime/api/index.ts';
 import { Struct } from '../../../schemas/data/index.ts';
 import { transactionCollection, transactionKey, transactionValue } from '../../../schemas/envelope/debezium.ts';
+import { topicName } from '../../shared/eventNames.ts';
 import type { SourceSettings } from '../config.ts';
-import { topicName } from './names.ts';
 import type { StreamBatch, TransactionLongs } from './streamBatch.ts';
 
 export class TransactionEvents {

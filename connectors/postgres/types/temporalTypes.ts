@@ -1,16 +1,7 @@
 /** date, time, timestamp, their zoned kinds and interval, in the time.precision.mode and interval.handling.mode forms. */
 
-import {
-  floorDiv,
-  isoDate,
-  isoTime,
-  isoTimestamp,
-  isoTimestampOf,
-  parseDate,
-  parseTime,
-  parseTimestamp,
-  zoneSeconds,
-} from './calendar.ts';
+import { floorDiv, isoDate, isoTime, isoTimestamp, isoTimestampOf } from '../../shared/isoText.ts';
+import { parseDate, parseTime, parseTimestamp, zoneSeconds } from './calendar.ts';
 import { type ColumnType, columnType, type TypeSettings } from './columnType.ts';
 import { named } from './semantic.ts';
 

@@ -3,18 +3,19 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseSettings } from '../../../connectors/postgres/config.ts';
 import { ChangeCursor } from '../../../connectors/postgres/source/changeCursor.ts';
-import { parseFilter } from '../../../connectors/postgres/source/filters.ts';
-import { parseKeyColumns } from '../../../connectors/postgres/source/keyColumns.ts';
 import { formatLsn, parseLsn } from '../../../connectors/postgres/source/lsn.ts';
-import { adjustName, adjustSchemaName, topicName } from '../../../connectors/postgres/source/names.ts';
 import { PgOutputDecoder } from '../../../connectors/postgres/source/pgoutput.ts';
 import { parseOffset, toOffset } from '../../../connectors/postgres/source/position.ts';
 import { columnsDiffer, fillUnchanged, hasUnchanged, skipTuple } from '../../../connectors/postgres/source/tuple.ts';
 import { parseArray } from '../../../connectors/postgres/types/arrayTypes.ts';
-import { isoTimestamp, parseTimestamp } from '../../../connectors/postgres/types/calendar.ts';
+import { parseTimestamp } from '../../../connectors/postgres/types/calendar.ts';
 import { columnDefault } from '../../../connectors/postgres/types/columnDefault.ts';
 import { numericText } from '../../../connectors/postgres/types/numericTypes.ts';
 import { int4Type, textType } from '../../../connectors/postgres/types/scalarTypes.ts';
+import { adjustName, adjustSchemaName, topicName } from '../../../connectors/shared/eventNames.ts';
+import { isoTimestamp } from '../../../connectors/shared/isoText.ts';
+import { parseKeyColumns } from '../../../connectors/shared/keyColumns.ts';
+import { parseFilter } from '../../../connectors/shared/textFilter.ts';
 import { ConnectError, type SourceOffset } from '../../../runtime/api/index.ts';
 
 const required = {

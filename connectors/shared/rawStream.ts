@@ -1,13 +1,11 @@
 /**
- * The bytes of a connection while it copies, without a parser between. pg makes an object of each CopyData message, which costs more than all the rest
- * of the decoding. Encryption and login stay pg's; the connection must be idle when taken.
+ * The bytes of a connection without a parser between: a driver that makes an object of each message costs more than all the rest of the decoding.
+ * Encryption and login stay the driver's; the connection must be idle when taken.
  *
- * The socket is read only while a reader waits. PostgreSQL sends each change by itself: a reader that takes each as it comes is woken for every one, and
- * the server pays for waking it. Between reads the kernel gathers them.
+ * The socket is read only while a reader waits. A server may send each change by itself: a reader that takes each as it comes is woken for every one,
+ * and the server pays for waking it. Between reads the kernel gathers them.
  */
 import type { Duplex } from 'node:stream';
-import type pg from 'pg';
-import { ConnectError } from '../../../runtime/api/index.ts';
 import { PieceSocket } from './pieceSocket.ts';
 
 const END_TIMEOUT_MS = 1000;
@@ -23,12 +21,14 @@ type DataListener = (chunk: Buffer) => void;
 export interface RawStreamOptions {
   /** What is read holds until the next read but one, and its memory is used again; else it is the reader's. */
   readonly isReused: boolean;
+  /** What a reader gets when the server ends the connection. */
+  readonly closed: () => Error;
 }
 
 export class RawStream {
   private readonly socket: Duplex;
   private readonly options: RawStreamOptions;
-  private readonly pgListeners: DataListener[];
+  private readonly driverListeners: DataListener[];
   /** What the next read gives: `length` bytes of `bytes`. The other buffer holds what the last one gave. */
   private bytes: Buffer = EMPTY;
   private length = 0;
@@ -45,22 +45,16 @@ export class RawStream {
   private lastReceivedMs = Date.now();
   private isReading = false;
 
-  private constructor(socket: Duplex, options: RawStreamOptions) {
+  constructor(socket: Duplex, options: RawStreamOptions) {
     this.socket = socket;
     this.options = options;
-    this.pgListeners = socket.listeners('data') as DataListener[];
-    for (const listener of this.pgListeners) socket.off('data', listener);
+    this.driverListeners = socket.listeners('data') as DataListener[];
+    for (const listener of this.driverListeners) socket.off('data', listener);
     socket.pause();
     if (socket instanceof PieceSocket) socket.onPiece = this.onPiece;
     else socket.on('data', this.onPiece);
     socket.on('error', this.onError);
     socket.on('close', this.onClose);
-  }
-
-  static take(client: pg.Client, options: RawStreamOptions): RawStream {
-    // pg's types leave the connection out.
-    const { connection } = client as unknown as { connection: { stream: Duplex } };
-    return new RawStream(connection.stream, options);
   }
 
   /** How long nothing came although it was waited for. */
@@ -75,16 +69,6 @@ export class RawStream {
   /** Ends reads with an error that the socket does not know of. */
   fail(error: Error): void {
     this.onError(error);
-  }
-
-  /** Sends a simple query. */
-  query(sql: string): void {
-    const text = Buffer.from(sql, 'utf8');
-    const message = Buffer.alloc(text.length + 6);
-    message[0] = 0x51;
-    message.writeInt32BE(text.length + 5, 1);
-    text.copy(message, 5);
-    this.write(message);
   }
 
   /**
@@ -177,15 +161,15 @@ export class RawStream {
     this.waiter?.();
   };
   private readonly onClose = (): void => {
-    this.failure ??= new ConnectError('PG_UNREACHABLE', 'the server closed the connection', { retriable: true });
+    this.failure ??= this.options.closed();
     this.waiter?.();
   };
 
-  /** Gives the connection back to pg; it must be idle again. */
+  /** Gives the connection back to its driver; it must be idle again. */
   release(): void {
     this.detach();
     if (this.socket instanceof PieceSocket) this.socket.onPiece = null;
-    for (const listener of this.pgListeners) this.socket.on('data', listener);
+    for (const listener of this.driverListeners) this.socket.on('data', listener);
     this.socket.resume();
   }
 
@@ -211,23 +195,4 @@ export class RawStream {
     this.socket.off('error', this.onError);
     this.socket.off('close', this.onClose);
   }
-}
-
-/** Bytes that the message at `p` lacks; at least 1. */
-export function missingBytes(bytes: Buffer, p: number): number {
-  return p + 5 > bytes.length ? 1 : Math.max(1, p + 1 + bytes.readInt32BE(p + 1) - bytes.length);
-}
-
-/** An ErrorResponse's fields (bytes after the length) as pg's errors have them: message, code, detail. */
-export function serverError(bytes: Buffer, start: number, end: number): Error {
-  const fields = new Map<string, string>();
-  for (let p = start; p < end && bytes[p] !== 0; ) {
-    const stop = bytes.indexOf(0, p + 1);
-    fields.set(String.fromCharCode(bytes[p]!), bytes.toString('utf8', p + 1, stop));
-    p = stop + 1;
-  }
-  return Object.assign(new Error(fields.get('M') ?? 'unknown error of the server'), {
-    code: fields.get('C'),
-    detail: fields.get('D'),
-  });
 }
