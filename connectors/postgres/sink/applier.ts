@@ -9,9 +9,10 @@ import type { FlushTarget } from '../../shared/flushLane.ts';
 import { type FoldRules, type FoldStep, foldRows } from '../../shared/foldRows.ts';
 import type { FailureClass } from '../../shared/retryTransient.ts';
 import { type RowLog, RowOp } from '../../shared/rowLog.ts';
+import type { ShapeList } from '../../shared/rowShape.ts';
 import type { InsertMode } from '../../shared/sqlSinkConfig.ts';
-import { asSinkError, classifyPgFailure, isState, reasonOf, refusedColumn, UNIQUE_VIOLATION } from './pgFailure.ts';
-import type { RowShape, ShapeList } from './rowShape.ts';
+import { classifyPgFailure, isState, reasonOf, refusedColumn, UNIQUE_VIOLATION } from './pgFailure.ts';
+import type { PgShape, PgTypes } from './pgTypes.ts';
 import { runScript, type Statement } from './script.ts';
 import type { Session } from './session.ts';
 import {
@@ -47,14 +48,14 @@ interface Script {
 
 export class Applier implements FlushTarget {
   readonly #session: Session;
-  readonly #shapes: ShapeList;
+  readonly #shapes: ShapeList<PgTypes>;
   readonly #mode: InsertMode;
   readonly #metrics: TaskMetrics;
   readonly #context: SinkTaskContext;
   /** By table: flushes to come that do not try COPY, and how many the next failure costs. */
   readonly #copyPauses = new Map<number, { left: number; next: number }>();
 
-  constructor(session: Session, shapes: ShapeList, mode: InsertMode, context: SinkTaskContext) {
+  constructor(session: Session, shapes: ShapeList<PgTypes>, mode: InsertMode, context: SinkTaskContext) {
     this.#session = session;
     this.#shapes = shapes;
     this.#mode = mode;
@@ -140,12 +141,12 @@ export class Applier implements FlushTarget {
     }
   }
 
-  #insert(shape: RowShape, log: RowLog, rows: readonly number[]): Statement {
+  #insert(shape: PgShape, log: RowLog, rows: readonly number[]): Statement {
     return takesCopy(shape) ? copyStatement(shape, log, rows) : arrayStatement(insertSql(shape), shape, log, rows);
   }
 
   /** The rows that are most likely new, if COPY is possible and they are many. */
-  #worthCopying(shape: RowShape, log: RowLog, rows: readonly number[]): readonly number[] {
+  #worthCopying(shape: PgShape, log: RowLog, rows: readonly number[]): readonly number[] {
     if (rows.length < MIN_COPY_ROWS || !takesCopy(shape)) return [];
     const pause = this.#copyPauses.get(shape.table.oid);
     if (pause && pause.left > 0) {
@@ -167,8 +168,8 @@ export class Applier implements FlushTarget {
     if (pause) pause.next = Math.max(MIN_COPY_PAUSE, pause.next / 2);
   }
 
-  #byShape(log: RowLog, rows: readonly number[]): Map<RowShape, number[]> {
-    const groups = new Map<RowShape, number[]>();
+  #byShape(log: RowLog, rows: readonly number[]): Map<PgShape, number[]> {
+    const groups = new Map<PgShape, number[]>();
     let lastShape = -1;
     let group: number[] = [];
     for (const row of rows) {
@@ -206,15 +207,10 @@ export class Applier implements FlushTarget {
     );
     await this.#context.reportErrantRecord(batch.record(index), refused);
   }
-
-  /** An error of `write` as the task fails with it. */
-  asFailure(error: unknown): unknown {
-    return asSinkError(error);
-  }
 }
 
 /** Never leaves this module. */
 class CopyRefused extends Error {}
 
-const takesCopy = (shape: RowShape): boolean =>
+const takesCopy = (shape: PgShape): boolean =>
   shape.table.takesCopy && shape.columns.every(c => c.codec.cast === null) && shape.columns.length > 0;

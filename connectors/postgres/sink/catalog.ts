@@ -1,45 +1,28 @@
 /** What the sink knows of a target table, read from the catalog: columns with their types, unique keys, what the user may do. */
 import type { Client } from 'pg';
+import type { SqlColumn, SqlTable } from '../../shared/sqlTypes.ts';
 import type { TableName } from '../../shared/tableName.ts';
 
-export interface TargetColumn {
-  readonly name: string;
-  readonly position: number;
+export interface TargetColumn extends SqlColumn {
   /** Of the base type, where the column is of a domain. */
   readonly typeOid: number;
   readonly typeName: string;
   /** As SQL writes it, without modifier. */
   readonly typeSql: string;
-  /** As a user knows it, for messages. */
-  readonly displayType: string;
   /** -1 = none. */
   readonly modifier: number;
   readonly category: string;
   readonly isEnum: boolean;
   /** 0 = no array. */
   readonly elementOid: number;
-  readonly isNotNull: boolean;
-  readonly hasDefault: boolean;
-  readonly isGenerated: boolean;
   readonly isIdentityAlways: boolean;
 }
 
-export interface TargetTable {
+/** `uniqueKeys` are those of complete, immediate indexes. */
+export interface TargetTable extends SqlTable<TargetColumn> {
   readonly oid: number;
-  readonly name: string;
-  /** Quoted, with its schema. */
-  readonly sql: string;
-  readonly columns: readonly TargetColumn[];
-  /** Column names of each unique, complete, immediate index; the primary key first. */
-  readonly uniqueKeys: readonly (readonly string[])[];
   /** Whether COPY does what INSERT does: no view, no row security, no rules. */
   readonly takesCopy: boolean;
-  readonly rights: {
-    readonly insert: boolean;
-    readonly update: boolean;
-    readonly delete: boolean;
-    readonly truncate: boolean;
-  };
 }
 
 export const quoteIdentifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
@@ -116,6 +99,7 @@ export async function readTable(client: Client, name: TableName): Promise<Target
   const columns = (await client.query<ColumnRow>(columnsSql, [table.oid])).rows;
   const keys = (await client.query<{ columns: string[] }>(keysSql, [table.oid])).rows;
   return {
+    id: String(table.oid),
     oid: table.oid,
     name: `${table.nspname}.${table.relname}`,
     sql: `${quoteIdentifier(table.nspname)}.${quoteIdentifier(table.relname)}`,

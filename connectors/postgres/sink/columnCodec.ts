@@ -4,11 +4,13 @@
  */
 import type { Schema, Struct } from '../../../schemas/data/index.ts';
 import type { OutputBuffer } from '../../../schemas/outputBuffer.ts';
+import { anyDecimal } from '../../shared/numbers.ts';
 import { type SourceKind, sourceKind } from '../../shared/sourceKind.ts';
+import type { SqlCodec } from '../../shared/sqlTypes.ts';
 import { bitText, jsonText, textOf, variableScaleDecimal } from '../../shared/textForm.ts';
+import type { FieldWriter } from '../../shared/tupleFields.ts';
 import type { TargetColumn } from './catalog.ts';
 import {
-  type FieldWriter,
   writeBoolean,
   writeBytesField,
   writeFloat4,
@@ -21,11 +23,10 @@ import {
   writeUuid,
 } from './fieldWriter.ts';
 import { arrayLiteral, hstoreLiteral, vectorLiteral } from './literals.ts';
-import { anyDecimal, numericWriter } from './numericWriter.ts';
+import { numericWriter } from './numericWriter.ts';
 import { dateWriter, intervalWriter, timestampWriter, timeWriter, zonedTimeWriter } from './temporalWriters.ts';
 
-export interface ColumnCodec {
-  readonly write: FieldWriter;
+export interface ColumnCodec extends SqlCodec {
   /** Type of an array parameter's elements, as SQL writes it, and its oid. */
   readonly wireType: string;
   readonly wireOid: number;
@@ -62,14 +63,22 @@ const nested: ReadonlySet<SourceKind> = new Set(['array', 'map', 'struct', 'poin
 export function columnCodec(column: TargetColumn, schema: Schema | null): ColumnCodec | null {
   const kind = sourceKind(schema);
   const binary = binaryWriter(column, kind, schema);
-  if (binary) return { write: binary, wireType: column.typeSql, wireOid: column.typeOid, cast: null };
+  if (binary) return codec(binary, column.typeSql, column.typeOid, null);
   if (column.typeName === 'money' && numbers.has(kind))
-    return { write: numericWriter(-1, decimalOf(kind)), wireType: 'numeric', wireOid: NUMERIC_OID, cast: 'money' };
+    return codec(numericWriter(-1, decimalOf(kind)), 'numeric', NUMERIC_OID, 'money');
   const text = castText(column, kind, schema);
   if (text === null) return null;
   const write = (value: unknown, out: OutputBuffer): void => writeTextField(text(value), out);
-  return { write, wireType: 'text', wireOid: TEXT_OID, cast: column.typeSql };
+  return codec(write, 'text', TEXT_OID, column.typeSql);
 }
+
+const codec = (write: FieldWriter, wireType: string, wireOid: number, cast: string | null): ColumnCodec => ({
+  write,
+  form: wireOid,
+  wireType,
+  wireOid,
+  cast,
+});
 
 const decimalOf = (kind: SourceKind) => (kind === 'variableScaleDecimal' ? variableScaleDecimal : anyDecimal);
 

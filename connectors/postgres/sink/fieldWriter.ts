@@ -2,29 +2,9 @@
  * Fields in PostgreSQL's binary form: int32 length, then the bytes. The same bytes serve COPY and the elements of array parameters.
  * Writers get non-null values and throw RangeError, without the value in its text, for one that does not fit.
  */
-import { Decimal } from '../../../schemas/data/index.ts';
 import type { OutputBuffer } from '../../../schemas/outputBuffer.ts';
-
-export type FieldWriter = (value: unknown, out: OutputBuffer) => void;
-
-export function writeNull(out: OutputBuffer): void {
-  out.ensure(4);
-  out.bytes.fill(0xff, out.position, out.position + 4);
-  out.position += 4;
-}
-
-export function writeInt16(value: number, out: OutputBuffer): void {
-  out.ensure(2);
-  out.bytes[out.position++] = value >>> 8;
-  out.bytes[out.position++] = value;
-}
-
-function put32(bytes: Uint8Array, at: number, value: number): void {
-  bytes[at] = value >>> 24;
-  bytes[at + 1] = value >>> 16;
-  bytes[at + 2] = value >>> 8;
-  bytes[at + 3] = value;
-}
+import { outOfRange, toFloat, toInteger } from '../../shared/numbers.ts';
+import { type FieldWriter, put32 } from '../../shared/tupleFields.ts';
 
 export function writeField2(value: number, out: OutputBuffer): void {
   out.ensure(6);
@@ -97,31 +77,6 @@ export function writeTextField(text: string, out: OutputBuffer, prefix = -1): vo
   out.position = at;
 }
 
-/** The integer that a value of any numeric kind is; throws where it is none. */
-export function toInteger(value: unknown): number | bigint {
-  switch (typeof value) {
-    case 'number':
-      if (Number.isSafeInteger(value)) return value;
-      if (Number.isInteger(value)) return BigInt(value);
-      throw new RangeError('it is not a whole number');
-    case 'bigint':
-      return value;
-    case 'boolean':
-      return value ? 1 : 0;
-    case 'string':
-      if (/^\s*[+-]?\d{1,40}\s*$/.test(value)) return BigInt(value.trim().replace(/^\+/, ''));
-      throw new RangeError('it is not a whole number');
-  }
-  if (value instanceof Decimal) {
-    if (value.scale <= 0) return value.unscaled * 10n ** BigInt(-value.scale);
-    const divisor = 10n ** BigInt(value.scale);
-    if (value.unscaled % divisor === 0n) return value.unscaled / divisor;
-  }
-  throw new RangeError('it is not a whole number');
-}
-
-const outOfRange = (): RangeError => new RangeError('it is out of range');
-
 export const writeInt2: FieldWriter = (value, out) => {
   const number = typeof value === 'number' ? value : Number(toInteger(value));
   if ((number << 16) >> 16 !== number)
@@ -151,26 +106,6 @@ export const writeInt8: FieldWriter = (value, out) => {
     else writeBigField8(integer, out);
   }
 };
-
-/** NaN and the infinities as text, PostgreSQL's names and those of Debezium's string mode. */
-export function specialNumber(text: string): number | null {
-  if (/^nan$/i.test(text)) return Number.NaN;
-  if (/^(\+?inf(inity)?|positive_infinity)$/i.test(text)) return Number.POSITIVE_INFINITY;
-  return /^(-inf(inity)?|negative_infinity)$/i.test(text) ? Number.NEGATIVE_INFINITY : null;
-}
-
-function toFloat(value: unknown): number {
-  if (typeof value === 'number') return value;
-  if (typeof value === 'bigint' || typeof value === 'boolean') return Number(value);
-  if (value instanceof Decimal) return Number(value.toString());
-  if (typeof value === 'string') {
-    const text = value.trim();
-    if (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) return Number(text);
-    const special = specialNumber(text);
-    if (special !== null) return special;
-  }
-  throw new RangeError('it is not a number');
-}
 
 export const writeFloat4: FieldWriter = (value, out) => {
   const number = toFloat(value);

@@ -1,9 +1,10 @@
 /** The PostgreSQL sink as a plug-in: under its own class name, and those of the JDBC sinks whose configuration it takes. */
 import type { Config, ConfigError, SinkConnector, SinkPlugin } from '../../../runtime/api/index.ts';
+import { SqlSinkTask } from '../../shared/sqlSinkTask.ts';
 import { checkTarget } from './checkTarget.ts';
 import { checkSinkConfig, connectionKeys, sinkConfigDef } from './config.ts';
 import { connectionOptions } from './connection.ts';
-import { PostgresSinkTask } from './sinkTask.ts';
+import { postgresSink } from './target.ts';
 
 class PostgresSinkConnector implements SinkConnector {
   #config: Config = {};
@@ -40,5 +41,5 @@ export const sinkPlugin: SinkPlugin = {
   configDef: sinkConfigDef,
   validate,
   createConnector: () => new PostgresSinkConnector(),
-  createTask: () => new PostgresSinkTask(),
+  createTask: () => new SqlSinkTask(postgresSink),
 };

@@ -1,7 +1,8 @@
 /** numeric in binary form: base-10000 digits, exact. A value with more digits after the point than the column has does not fit: it is never rounded. */
-import { Decimal } from '../../../schemas/data/index.ts';
+import type { Decimal } from '../../../schemas/data/index.ts';
 import type { OutputBuffer } from '../../../schemas/outputBuffer.ts';
-import { type FieldWriter, specialNumber, writeInt16 } from './fieldWriter.ts';
+import { atMostScale } from '../../shared/numbers.ts';
+import { type FieldWriter, writeInt16 } from '../../shared/tupleFields.ts';
 
 const SIGN_NEGATIVE = 0x4000;
 const SIGN_NAN = 0xc000;
@@ -20,13 +21,6 @@ export function numericWriter(modifier: number, toDecimal: (value: unknown) => D
     if (typeof decimal === 'number') writeSpecial(decimal, out);
     else writeDecimal(scale === null ? decimal : atMostScale(decimal, scale), out);
   };
-}
-
-function atMostScale(decimal: Decimal, scale: number): Decimal {
-  if (decimal.scale <= scale) return decimal;
-  const divisor = 10n ** BigInt(decimal.scale - scale);
-  if (decimal.unscaled % divisor !== 0n) throw new RangeError(`it has more than ${scale} digits after the point`);
-  return new Decimal(decimal.unscaled / divisor, scale);
 }
 
 function writeSpecial(value: number, out: OutputBuffer): void {
@@ -79,25 +73,4 @@ function writeDecimal(decimal: Decimal, out: OutputBuffer): void {
   const kept = count - low;
   writeHeader(kept, kept === 0 ? 0 : count - fractionGroups - 1, negative && kept > 0 ? SIGN_NEGATIVE : 0, scale, out);
   for (let i = count - 1; i >= low; i--) writeInt16(groups[i]!, out);
-}
-
-/** A number as a decimal, NaN or an infinity. */
-export function anyDecimal(value: unknown): Decimal | number {
-  if (value instanceof Decimal) return value;
-  switch (typeof value) {
-    case 'bigint':
-      return new Decimal(value, 0);
-    case 'number':
-      if (Number.isSafeInteger(value)) return new Decimal(BigInt(value), 0);
-      return Number.isFinite(value) ? Decimal.parse(String(value)) : value;
-    case 'boolean':
-      return new Decimal(value ? 1n : 0n, 0);
-    case 'string': {
-      const text = value.trim();
-      const special = specialNumber(text);
-      if (special !== null) return special;
-      if (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,5})?$/i.test(text)) return Decimal.parse(text);
-    }
-  }
-  throw new RangeError('it is not a decimal number');
 }

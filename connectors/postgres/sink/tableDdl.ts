@@ -1,13 +1,14 @@
 /** CREATE TABLE and ALTER TABLE from the schemas of records: types that hold every value of the field exactly. Pure text; `Planner` runs it. */
 import { ConnectError } from '../../../runtime/api/index.ts';
 import { decimalScale, type Schema } from '../../../schemas/data/index.ts';
+import type { Matched, WantedColumn } from '../../shared/rowPlan.ts';
 import { sourceKind } from '../../shared/sourceKind.ts';
 import type { TableName } from '../../shared/tableName.ts';
 import { textOf } from '../../shared/textForm.ts';
 import { quoteIdentifier, type TargetColumn, type TargetTable } from './catalog.ts';
 import { arrayLiteral } from './literals.ts';
 import { numericScale } from './numericWriter.ts';
-import type { Matched, WantedColumn } from './rowPlan.ts';
+import type { PgTypes } from './pgTypes.ts';
 
 const KAFKA_TYPES = ['text', 'integer', 'bigint'];
 
@@ -194,7 +195,7 @@ function defaultOf(wanted: WantedColumn): string {
 }
 
 /** Columns that have become too narrow for their fields, made wider; null where all are wide enough. */
-export function widenColumnsSql(table: TargetTable, matched: readonly Matched[]): string | null {
+export function widenColumnsSql(table: TargetTable, matched: readonly Matched<PgTypes>[]): string | null {
   const parts = matched.flatMap(({ wanted, column }) => {
     const wider = wanted.field.schema === null ? null : widerType(column, wanted.field.schema);
     return wider === null ? [] : [`alter column ${quoteIdentifier(column.name)} type ${wider}`];

@@ -3,7 +3,8 @@ import type { OutputBuffer } from '../../../schemas/outputBuffer.ts';
 import { DAY_US, parseTimestampUs, parseTimeUs, quickTimestampUs } from '../../shared/isoTime.ts';
 import type { SourceKind } from '../../shared/sourceKind.ts';
 import { exactlyDivided } from '../../shared/textForm.ts';
-import { type FieldWriter, writeBigField8, writeField4, writeField8 } from './fieldWriter.ts';
+import type { FieldWriter } from '../../shared/tupleFields.ts';
+import { writeBigField8, writeField4, writeField8 } from './fieldWriter.ts';
 
 const EPOCH_DAYS = 10_957;
 const EPOCH_US = 946_684_800_000_000;

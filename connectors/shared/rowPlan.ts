@@ -1,14 +1,13 @@
 /** How the rows of one kind of record are written to one table: made once per (schemas, table), from columns to the fields that fill them. */
-import { ConnectError } from '../../../runtime/api/index.ts';
-import { DECIMAL_NAME } from '../../../schemas/data/index.ts';
-import { DELETED_FIELD } from '../../shared/changeEnvelope.ts';
-import type { ChangeRun, RunField } from '../../shared/changeRun.ts';
-import { matchColumn } from '../../shared/columnMatch.ts';
-import type { SqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
-import type { TargetColumn, TargetTable } from './catalog.ts';
-import { columnCodec } from './columnCodec.ts';
-import type { FieldWriter } from './fieldWriter.ts';
+import { ConnectError } from '../../runtime/api/index.ts';
+import { DECIMAL_NAME } from '../../schemas/data/index.ts';
+import { DELETED_FIELD } from './changeEnvelope.ts';
+import type { ChangeRun, RunField } from './changeRun.ts';
+import { matchColumn } from './columnMatch.ts';
 import type { RowShape, ShapeColumn, ShapeList } from './rowShape.ts';
+import type { SqlSinkSettings } from './sqlSinkConfig.ts';
+import { columnsOf, type FindCodec, type SqlTable, type SqlTypes } from './sqlTypes.ts';
+import type { FieldWriter } from './tupleFields.ts';
 
 /** Where the value of a column comes from: a field of the record key, of the row, or the record's place in Kafka. */
 export interface ColumnInput {
@@ -18,25 +17,25 @@ export interface ColumnInput {
   readonly field: RunField;
 }
 
-export interface PlannedColumn extends ShapeColumn {
+export interface PlannedColumn<S extends SqlTypes = SqlTypes> extends ShapeColumn<S> {
   readonly input: ColumnInput;
   readonly write: FieldWriter;
   /** Written for a null; undefined = null stays null. */
   readonly nullDefault: unknown;
 }
 
-export interface RowPlan {
-  readonly table: TargetTable;
-  readonly columns: readonly PlannedColumn[];
+export interface RowPlan<S extends SqlTypes = SqlTypes> {
+  readonly table: S['table'];
+  readonly columns: readonly PlannedColumn<S>[];
   readonly keyCount: number;
   /** Indexes of the columns whose values can be the placeholder of one that the source did not send. */
   readonly mayLack: readonly number[];
-  readonly write: RowShape;
+  readonly write: RowShape<S>;
   /** null = rows cannot be deleted by this key. */
-  readonly delete: RowShape | null;
-  readonly truncate: RowShape;
+  readonly delete: RowShape<S> | null;
+  readonly truncate: RowShape<S>;
   /** Shapes without the columns whose values the source did not send, by their indexes. */
-  patch(left: readonly number[]): RowShape;
+  patch(left: readonly number[]): RowShape<S>;
 }
 
 /** A field as the table must have it: what automatic DDL works from. */
@@ -98,17 +97,17 @@ function keyInputs(run: ChangeRun, settings: SqlSinkSettings): readonly ColumnIn
   }
 }
 
-export type Matched = { readonly wanted: WantedColumn; readonly column: TargetColumn };
+export type Matched<S extends SqlTypes = SqlTypes> = { readonly wanted: WantedColumn; readonly column: S['column'] };
 
 /** Columns for the wanted ones, and those that have none. Flags of flattening transforms are wanted only where the table has them. */
-export function matchColumns(
+export function matchColumns<S extends SqlTypes>(
   wanted: readonly WantedColumn[],
-  table: TargetTable,
-): { matched: Matched[]; missing: WantedColumn[] } {
-  const matched: Matched[] = [];
+  table: S['table'],
+): { matched: Matched<S>[]; missing: WantedColumn[] } {
+  const matched: Matched<S>[] = [];
   const missing: WantedColumn[] = [];
   for (const want of wanted) {
-    const column = matchColumn(table.columns, want.name);
+    const column = matchColumn(columnsOf<S>(table), want.name);
     if (column === null) {
       if (want.name !== DELETED_FIELD) missing.push(want);
     } else if (!column.isGenerated) matched.push({ wanted: want, column });
@@ -116,16 +115,17 @@ export function matchColumns(
   return { matched, missing };
 }
 
-export function makePlan(
+export function makePlan<S extends SqlTypes>(
   run: ChangeRun,
-  table: TargetTable,
-  matched: readonly Matched[],
+  table: S['table'],
+  matched: readonly Matched<S>[],
   settings: SqlSinkSettings,
-  shapes: ShapeList,
-): RowPlan {
+  shapes: ShapeList<S>,
+  findCodec: FindCodec<S>,
+): RowPlan<S> {
   const place = { topic: run.batch.topic, table: table.name };
-  const planned = matched.map(({ wanted, column }): PlannedColumn => {
-    const codec = columnCodec(column, wanted.field.schema);
+  const planned = matched.map(({ wanted, column }): PlannedColumn<S> => {
+    const codec = findCodec(column, wanted.field.schema);
     if (codec === null)
       throw new ConnectError(
         'SINK_TYPE_MISMATCH',
@@ -136,7 +136,7 @@ export function makePlan(
     const nullDefault = replaces ? (wanted.field.schema?.defaultValue ?? undefined) : undefined;
     return { column, codec, input: wanted.input, write: codec.write, nullDefault };
   });
-  const byPosition = (a: PlannedColumn, b: PlannedColumn): number => a.column.position - b.column.position;
+  const byPosition = (a: PlannedColumn<S>, b: PlannedColumn<S>): number => a.column.position - b.column.position;
   const isKey = new Set(matched.filter(m => m.wanted.isKey).map(m => m.column));
   const key = planned.filter(c => isKey.has(c.column)).sort(byPosition);
   const rest = planned.filter(c => !isKey.has(c.column)).sort(byPosition);
@@ -144,7 +144,7 @@ export function makePlan(
   checkRights(table, settings, place);
   checkKeyIndex(table, key, settings, place);
   const write = shapes.add('write', table, key.length, columns);
-  const patches = new Map<string, RowShape>();
+  const patches = new Map<string, RowShape<S>>();
   return {
     table,
     columns,
@@ -188,8 +188,8 @@ export function checkRequired(plan: RowPlan, topic: string): void {
 
 type Place = { topic: string; table: string };
 
-function checkRights(table: TargetTable, settings: SqlSinkSettings, place: Place): void {
-  const needed: [boolean, keyof TargetTable['rights']][] = [
+function checkRights(table: SqlTable, settings: SqlSinkSettings, place: Place): void {
+  const needed: [boolean, keyof SqlTable['rights']][] = [
     [settings.insertMode !== 'update', 'insert'],
     [settings.insertMode !== 'insert', 'update'],
     [settings.deleteEnabled, 'delete'],
@@ -206,7 +206,7 @@ function checkRights(table: TargetTable, settings: SqlSinkSettings, place: Place
     );
 }
 
-function checkKeyIndex(table: TargetTable, key: readonly ShapeColumn[], settings: SqlSinkSettings, place: Place): void {
+function checkKeyIndex(table: SqlTable, key: readonly ShapeColumn[], settings: SqlSinkSettings, place: Place): void {
   if (settings.insertMode === 'insert' || key.length === 0) return;
   const names = new Set(key.map(c => c.column.name));
   if (table.uniqueKeys.some(unique => unique.length === names.size && unique.every(name => names.has(name)))) return;

@@ -1,41 +1,59 @@
 /** The sink task: batches in, rows encoded into the lane, which writes them while the next are encoded. Offsets are safe only when the lane is empty. */
 import {
+  asConnectError,
   type Config,
+  type ConfigError,
   ConnectError,
   type SinkBatch,
   type SinkTask,
   type SinkTaskContext,
   type TopicPartition,
-} from '../../../runtime/api/index.ts';
-import { UnavailableValue } from '../../shared/changeEnvelope.ts';
-import { Change, type ChangeRun, type RunNeeds, readRuns } from '../../shared/changeRun.ts';
-import { FlushLane } from '../../shared/flushLane.ts';
-import { retryTransient } from '../../shared/retryTransient.ts';
-import { type SqlSinkSettings, sqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
-import { sourceFieldsOf, type TableName, tableNameOf } from '../../shared/tableName.ts';
-import { Applier } from './applier.ts';
-import { checkSinkConfig, connectionKeys, sinkConfigDef } from './config.ts';
-import { connectionOptions } from './connection.ts';
-import { asSinkError, classifyPgFailure } from './pgFailure.ts';
-import { Planner } from './planner.ts';
+} from '../../runtime/api/index.ts';
+import { UnavailableValue } from './changeEnvelope.ts';
+import { Change, type ChangeRun, type RunNeeds, readRuns } from './changeRun.ts';
+import { FlushLane } from './flushLane.ts';
+import { retryTransient } from './retryTransient.ts';
 import { RowEncoder } from './rowEncoder.ts';
 import { ShapeList } from './rowShape.ts';
-import { Session } from './session.ts';
+import type { SqlTarget } from './sqlDialect.ts';
+import type { SqlSinkSettings } from './sqlSinkConfig.ts';
+import type { SqlTypes } from './sqlTypes.ts';
+import { sourceFieldsOf, type TableName, tableNameOf } from './tableName.ts';
+import { TablePlanner } from './tablePlanner.ts';
 
-export class PostgresSinkTask implements SinkTask {
+export interface TargetOptions<S extends SqlTypes> {
+  readonly config: Config;
+  readonly settings: SqlSinkSettings;
+  readonly shapes: ShapeList<S>;
+  readonly context: SinkTaskContext;
+}
+
+/** One kind of target: its configuration, and how to write to it. */
+export interface SqlSinkKind<S extends SqlTypes> {
+  /** Everything that can be said without a connection. */
+  checkConfig(config: Config): readonly ConfigError[];
+  settings(config: Config): SqlSinkSettings;
+  target(options: TargetOptions<S>): SqlTarget<S>;
+}
+
+export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
+  readonly #kind: SqlSinkKind<S>;
   #context!: SinkTaskContext;
   #settings!: SqlSinkSettings;
   #needs!: RunNeeds;
-  #session: Session | null = null;
-  #planner!: Planner;
+  #target: SqlTarget<S> | null = null;
+  #planner!: TablePlanner<S>;
   #encoder!: RowEncoder;
   #lane: FlushLane | null = null;
 
+  constructor(kind: SqlSinkKind<S>) {
+    this.#kind = kind;
+  }
+
   async start(config: Config, context: SinkTaskContext): Promise<void> {
-    const [problem] = checkSinkConfig(config);
+    const [problem] = this.#kind.checkConfig(config);
     if (problem) throw new ConnectError('CONFIG_INVALID', problem.message);
-    const { values } = sinkConfigDef.parse(config);
-    const settings = sqlSinkSettings(values, config);
+    const settings = this.#kind.settings(config);
     this.#context = context;
     this.#settings = settings;
     this.#needs = {
@@ -44,23 +62,23 @@ export class PostgresSinkTask implements SinkTask {
       sourceFields: sourceFieldsOf(settings.tableName.format),
     };
     const { logger, metrics, signal } = context;
-    const session = new Session(connectionOptions(connectionKeys(values)), logger);
-    this.#session = session;
+    const shapes = new ShapeList<S>();
+    const target = this.#kind.target({ config, settings, shapes, context });
+    this.#target = target;
     const retry = retryTransient({
-      classify: classifyPgFailure,
+      classify: error => target.writer.classify(error),
       maxRetries: settings.maxRetries,
       retryBackoffMs: settings.retryBackoffMs,
       signal,
       logger,
       metrics,
     });
-    const shapes = new ShapeList();
-    const applier = new Applier(session, shapes, settings.insertMode, context);
-    const lane = new FlushLane({ target: applier, bounds: settings, metrics, retry });
+    const lane = new FlushLane({ target: target.writer, bounds: settings, metrics, retry });
     this.#lane = lane;
     this.#encoder = new RowEncoder(settings, new UnavailableValue(settings.unavailablePlaceholder));
-    this.#planner = new Planner({ session, settings, shapes, retry, drain: () => lane.drain(), logger });
-    await this.#failing(() => retry(() => session.use(async () => {})));
+    const { dialect } = target;
+    this.#planner = new TablePlanner({ dialect, settings, shapes, retry, drain: () => lane.drain(), logger });
+    await this.#failing(() => retry(() => target.open()));
   }
 
   put(batches: readonly SinkBatch[]): Promise<void> {
@@ -154,10 +172,14 @@ export class PostgresSinkTask implements SinkTask {
   }
 
   async stop(): Promise<void> {
-    const session = this.#session;
-    this.#session = null;
-    await session?.close();
+    const target = this.#target;
+    this.#target = null;
+    await target?.close();
     await this.#lane?.abandon();
+  }
+
+  #asFailure(error: unknown): ConnectError {
+    return this.#target?.asFailure(error) ?? asConnectError(error, 'SINK_WRITE_FAILED');
   }
 
   async #failing<T>(work: () => Promise<T>): Promise<T> {
@@ -165,7 +187,7 @@ export class PostgresSinkTask implements SinkTask {
       return await work();
     } catch (error) {
       if (this.#context.signal.aborted) throw error;
-      const failure = asSinkError(error);
+      const failure = this.#asFailure(error);
       if (!failure.retriable) throw failure;
       // Retries are made in here; to get the same records again would help nothing.
       throw new ConnectError(failure.code, failure.message, { cause: failure, place: failure.place });

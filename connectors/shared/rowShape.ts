@@ -1,46 +1,44 @@
 /**
  * A shape: one table and the columns that a row gives, the key first, in the order of the table, so that equal keys are equal bytes whatever
- * record they came from. Rows are COPY tuples of their shape; this module also puts two rows of one key together.
+ * record they came from. Rows are tuples of their shape; this module also puts two rows of one key together.
  */
-import type { RowLog } from '../../shared/rowLog.ts';
-import { RowOp } from '../../shared/rowLog.ts';
-import type { TargetColumn, TargetTable } from './catalog.ts';
-import type { ColumnCodec } from './columnCodec.ts';
-import { writeInt16 } from './fieldWriter.ts';
+import { type RowLog, RowOp } from './rowLog.ts';
+import { columnsOf, type SqlTypes } from './sqlTypes.ts';
+import { fieldBytes, writeInt16 } from './tupleFields.ts';
 
-export interface ShapeColumn {
-  readonly column: TargetColumn;
-  readonly codec: ColumnCodec;
+export interface ShapeColumn<S extends SqlTypes = SqlTypes> {
+  readonly column: S['column'];
+  readonly codec: S['codec'];
 }
 
 /** `write`: a whole row. `patch`: an update that leaves columns out. `delete`: the key only. `truncate`: nothing. */
 export type ShapeKind = 'write' | 'patch' | 'delete' | 'truncate';
 
-export interface RowShape {
+export interface RowShape<S extends SqlTypes = SqlTypes> {
   readonly index: number;
   readonly kind: ShapeKind;
-  readonly table: TargetTable;
+  readonly table: S['table'];
   /** Number of the table, the same for all its shapes with these key columns. */
   readonly tableNumber: number;
   readonly keyCount: number;
-  readonly columns: readonly ShapeColumn[];
+  readonly columns: readonly ShapeColumn<S>[];
   /** Whether no column of the table is left out. */
   readonly isComplete: boolean;
 }
 
-export class ShapeList {
-  readonly #shapes: RowShape[] = [];
-  readonly #byId = new Map<string, RowShape>();
+export class ShapeList<S extends SqlTypes> {
+  readonly #shapes: RowShape<S>[] = [];
+  readonly #byId = new Map<string, RowShape<S>>();
   readonly #tableNumbers = new Map<string, number>();
 
-  get(index: number): RowShape {
+  get(index: number): RowShape<S> {
     return this.#shapes[index]!;
   }
 
   /** `keyCount` columns of `columns` come first and are the key. */
-  add(kind: ShapeKind, table: TargetTable, keyCount: number, columns: readonly ShapeColumn[]): RowShape {
-    const keyId = [table.oid, ...columns.slice(0, keyCount).map(c => `${c.column.position}:${c.codec.wireOid}`)].join();
-    const id = `${kind}|${keyId}|${columns.map(c => `${c.column.position}:${c.codec.wireOid}`).join()}`;
+  add(kind: ShapeKind, table: S['table'], keyCount: number, columns: readonly ShapeColumn<S>[]): RowShape<S> {
+    const keyId = [table.id, ...columns.slice(0, keyCount).map(formOf)].join();
+    const id = `${kind}|${keyId}|${columns.map(formOf).join()}`;
     const known = this.#byId.get(id);
     // The table is read anew after DDL: then the old shape stands for a description that is gone.
     if (known?.table === table) return known;
@@ -50,14 +48,14 @@ export class ShapeList {
       this.#tableNumbers.set(keyId, tableNumber);
     }
     const given = new Set(columns.map(c => c.column.name));
-    const shape: RowShape = {
+    const shape: RowShape<S> = {
       index: this.#shapes.length,
       kind,
       table,
       tableNumber,
       keyCount,
       columns,
-      isComplete: table.columns.every(c => c.isGenerated || given.has(c.name)),
+      isComplete: columnsOf<S>(table).every(c => c.isGenerated || given.has(c.name)),
     };
     this.#shapes.push(shape);
     this.#byId.set(id, shape);
@@ -96,6 +94,8 @@ export class ShapeList {
   }
 }
 
+const formOf = (c: ShapeColumn): string => `${c.column.position}:${c.codec.form}`;
+
 function copyWithin(log: RowLog, start: number, length: number): void {
   const { out } = log;
   out.ensure(length);
@@ -109,8 +109,7 @@ function fieldStarts(log: RowLog, row: number, columns: number): number[] {
   let at = log.starts[row]! + 2;
   for (let c = 0; c < columns; c++) {
     starts.push(at);
-    const length = log.out.bytes.readInt32BE(at);
-    at += 4 + Math.max(length, 0);
+    at += 4 + Math.max(fieldBytes(log.out.bytes, at), 0);
   }
   starts.push(at);
   return starts;

@@ -1,11 +1,11 @@
 /** Appends the records of a run to a row log: a tuple of column bytes each, by plan, without an object per row. */
-import { ConnectError } from '../../../runtime/api/index.ts';
-import type { UnavailableValue } from '../../shared/changeEnvelope.ts';
-import { Change, type ChangeRun } from '../../shared/changeRun.ts';
-import { type RowLog, RowOp } from '../../shared/rowLog.ts';
-import type { SqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
-import { writeInt16, writeNull } from './fieldWriter.ts';
+import { ConnectError } from '../../runtime/api/index.ts';
+import type { UnavailableValue } from './changeEnvelope.ts';
+import { Change, type ChangeRun } from './changeRun.ts';
+import { type RowLog, RowOp } from './rowLog.ts';
 import type { PlannedColumn, RowPlan } from './rowPlan.ts';
+import type { SqlSinkSettings } from './sqlSinkConfig.ts';
+import { writeInt16, writeNull } from './tupleFields.ts';
 
 export interface EncodeStop {
   /** Where to go on, relative to the run. */

@@ -2,15 +2,11 @@
  * Finds the plan for a run of records and a table, reads tables from the catalog once, and creates or changes them where the config allows it.
  * DDL runs by itself, never beside data: everything written before is flushed first.
  */
-import { ConnectError, type Logger } from '../../../runtime/api/index.ts';
-import type { Schema } from '../../../schemas/data/index.ts';
-import { DELETED_FIELD } from '../../shared/changeEnvelope.ts';
-import type { ChangeRun } from '../../shared/changeRun.ts';
-import type { Retry } from '../../shared/retryTransient.ts';
-import type { SqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
-import type { TableName } from '../../shared/tableName.ts';
-import { readSchemaName, readTable, type TargetTable } from './catalog.ts';
-import { isState, reasonOf } from './pgFailure.ts';
+import { ConnectError, type Logger } from '../../runtime/api/index.ts';
+import type { Schema } from '../../schemas/data/index.ts';
+import { DELETED_FIELD } from './changeEnvelope.ts';
+import type { ChangeRun } from './changeRun.ts';
+import type { Retry } from './retryTransient.ts';
 import {
   checkRequired,
   type Matched,
@@ -21,35 +17,35 @@ import {
   wantedColumns,
 } from './rowPlan.ts';
 import type { ShapeList } from './rowShape.ts';
-import type { Session } from './session.ts';
-import { addColumnsSql, createSchemaSql, createTableSql, tableSql, widenColumnsSql } from './tableDdl.ts';
+import type { SqlDialect } from './sqlDialect.ts';
+import type { SqlSinkSettings } from './sqlSinkConfig.ts';
+import type { SqlTypes } from './sqlTypes.ts';
+import type { TableName } from './tableName.ts';
 
-/** Duplicate table, column, object, and unique violations of the catalog: another task did the same at the same time. */
-const RACED = ['42P07', '42701', '42710', '23505', 'XX000'];
 const MAX_PLANS = 1000;
 
-export class Planner {
-  readonly #session: Session;
+export class TablePlanner<S extends SqlTypes> {
+  readonly #dialect: SqlDialect<S>;
   readonly #settings: SqlSinkSettings;
-  readonly #shapes: ShapeList;
+  readonly #shapes: ShapeList<S>;
   readonly #retry: Retry;
   readonly #drain: () => Promise<void>;
   readonly #logger: Logger;
-  readonly #tables = new Map<string, TargetTable>();
-  readonly #plans = new Map<string, RowPlan>();
+  readonly #tables = new Map<string, S['table']>();
+  readonly #plans = new Map<string, RowPlan<S>>();
   readonly #schemaIds = new WeakMap<Schema, number>();
   #nextSchemaId = 1;
 
   constructor(options: {
-    session: Session;
+    dialect: SqlDialect<S>;
     settings: SqlSinkSettings;
-    shapes: ShapeList;
+    shapes: ShapeList<S>;
     retry: Retry;
     /** Flushes what was collected so far. */
     drain: () => Promise<void>;
     logger: Logger;
   }) {
-    this.#session = options.session;
+    this.#dialect = options.dialect;
     this.#settings = options.settings;
     this.#shapes = options.shapes;
     this.#retry = options.retry;
@@ -58,7 +54,7 @@ export class Planner {
   }
 
   /** null = there is nothing to do: only deletions, from a table that is still to be created. */
-  async plan(run: ChangeRun, name: TableName): Promise<RowPlan | null> {
+  async plan(run: ChangeRun, name: TableName): Promise<RowPlan<S> | null> {
     const id = this.#planId(run, name);
     const known = this.#plans.get(id);
     if (known) return known;
@@ -86,7 +82,7 @@ export class Planner {
     return id;
   }
 
-  async #makePlan(run: ChangeRun, name: TableName): Promise<RowPlan | null> {
+  async #makePlan(run: ChangeRun, name: TableName): Promise<RowPlan<S> | null> {
     const { topic } = run.batch;
     const wanted = wantedColumns(run, this.#settings);
     const hasRows = run.fields.length > 0;
@@ -96,16 +92,16 @@ export class Planner {
       if (!this.#settings.autoCreate)
         throw new ConnectError(
           'SINK_TABLE_MISSING',
-          `table ${tableSql(name)} does not exist; create it, correct table.name.format, or set auto.create=true`,
+          `table ${this.#dialect.tableSql(name)} does not exist; create it, correct table.name.format, or set auto.create=true`,
           { place: { topic, table: name.table } },
         );
       table = await this.#createTable(name, wanted);
     }
-    let { matched, missing } = matchColumns(wanted, table);
+    let { matched, missing } = matchColumns<S>(wanted, table);
     if (missing.length > 0) {
       // The user may have added them since the table was read.
       table = (await this.#readAgain(name)) ?? table;
-      ({ matched, missing } = matchColumns(wanted, table));
+      ({ matched, missing } = matchColumns<S>(wanted, table));
     }
     if (missing.length > 0) {
       if (!this.#settings.autoEvolve)
@@ -114,41 +110,41 @@ export class Planner {
           `${table.name} has no column for ${missing.map(w => `"${w.name}"`).join(', ')}; add it, leave it out with field.exclude.list, or set auto.evolve=true`,
           { place: { topic, table: table.name, column: missing[0]!.name } },
         );
-      table = await this.#change(name, addColumnsSql(table, missing));
-      ({ matched, missing } = matchColumns(wanted, table));
+      table = await this.#change(name, this.#dialect.addColumnsSql(table, missing));
+      ({ matched, missing } = matchColumns<S>(wanted, table));
     }
-    const widen = this.#settings.autoEvolve ? widenColumnsSql(table, matched) : null;
+    const widen = this.#settings.autoEvolve ? this.#dialect.widenColumnsSql(table, matched) : null;
     if (widen !== null) {
       table = await this.#change(name, widen);
-      matched = matchColumns(wanted, table).matched;
+      matched = matchColumns<S>(wanted, table).matched;
     }
     return this.#checkedPlan(run, table, matched);
   }
 
-  #checkedPlan(run: ChangeRun, table: TargetTable, matched: readonly Matched[]): RowPlan {
-    const plan = makePlan(run, table, matched, this.#settings, this.#shapes);
+  #checkedPlan(run: ChangeRun, table: S['table'], matched: readonly Matched<S>[]): RowPlan<S> {
+    const plan = makePlan(run, table, matched, this.#settings, this.#shapes, this.#dialect.columnCodec);
     if (run.fields.length > 0 && this.#settings.insertMode !== 'update') checkRequired(plan, run.batch.topic);
     return plan;
   }
 
-  async #table(name: TableName): Promise<TargetTable | null> {
-    const id = tableSql(name);
+  async #table(name: TableName): Promise<S['table'] | null> {
+    const id = this.#dialect.tableSql(name);
     const known = this.#tables.get(id);
     if (known) return known;
-    const table = await this.#retry(() => this.#session.use(client => readTable(client, name)));
+    const table = await this.#retry(() => this.#dialect.readTable(name));
     if (table) this.#tables.set(id, table);
     return table;
   }
 
-  #readAgain(name: TableName): Promise<TargetTable | null> {
-    this.#tables.delete(tableSql(name));
+  #readAgain(name: TableName): Promise<S['table'] | null> {
+    this.#tables.delete(this.#dialect.tableSql(name));
     this.#plans.clear();
     return this.#table(name);
   }
 
-  async #createTable(name: TableName, wanted: readonly WantedColumn[]): Promise<TargetTable> {
+  async #createTable(name: TableName, wanted: readonly WantedColumn[]): Promise<S['table']> {
     const columns = wanted.filter(w => w.name !== DELETED_FIELD);
-    const sql = createTableSql(await this.#createSchema(name), columns);
+    const sql = this.#dialect.createTableSql(await this.#createSchema(name), columns);
     return this.#change(name, sql);
   }
 
@@ -156,34 +152,35 @@ export class Planner {
   async #createSchema(name: TableName): Promise<TableName> {
     const { schema } = name;
     if (schema === null) return name;
-    const found = await this.#retry(() => this.#session.use(client => readSchemaName(client, schema)));
+    const found = await this.#retry(() => this.#dialect.readSchemaName(schema));
     if (found !== null) return { ...name, schema: found };
-    await this.#runDdl(name, createSchemaSql(schema));
+    await this.#runDdl(name, this.#dialect.createSchemaSql(schema));
     return name;
   }
 
   /** Runs DDL and reads the table anew. */
-  async #change(name: TableName, sql: string): Promise<TargetTable> {
+  async #change(name: TableName, sql: string): Promise<S['table']> {
     await this.#runDdl(name, sql);
     const table = await this.#readAgain(name);
     if (table) return table;
-    throw new ConnectError('SINK_DDL_FAILED', `${tableSql(name)} is not there after ${sql}`);
+    throw new ConnectError('SINK_DDL_FAILED', `${this.#dialect.tableSql(name)} is not there after ${sql}`);
   }
 
   /** Another task may have been faster: what counts is what the table is afterwards. */
   async #runDdl(name: TableName, sql: string): Promise<void> {
     await this.#drain();
     this.#logger.info({ statement: sql }, 'changing the target as auto.create or auto.evolve ask');
-    await this.#retry(() => this.#session.use(client => client.query(sql))).catch(error => {
-      if (isState(error, ...RACED)) return;
+    await this.#retry(() => this.#dialect.runDdl(sql)).catch(error => {
+      const kind = this.#dialect.classifyDdl(error);
+      if (kind === 'raced') return;
       const options = { cause: error, place: { table: name.table } };
-      throw isState(error, '42501')
+      throw kind === 'privilege'
         ? new ConnectError(
             'SINK_PRIVILEGE',
-            `the user of the sink may not run ${sql}: ${reasonOf(error)}; grant it the right, or make the change yourself`,
+            `the user of the sink may not run ${sql}: ${this.#dialect.reasonOf(error)}; grant it the right, or make the change yourself`,
             options,
           )
-        : new ConnectError('SINK_DDL_FAILED', `${sql} failed: ${reasonOf(error)}`, options);
+        : new ConnectError('SINK_DDL_FAILED', `${sql} failed: ${this.#dialect.reasonOf(error)}`, options);
     });
   }
 }
