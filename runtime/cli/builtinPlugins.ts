@@ -8,6 +8,7 @@ const paths = [
   '../../connectors/file/index',
   '../../connectors/datagen/index',
   '../../connectors/postgres/index',
+  '../../connectors/firebird/index',
 ];
 
 export const builtinPlugins: readonly string[] = paths.map(path => new URL(path + extension, import.meta.url).href);

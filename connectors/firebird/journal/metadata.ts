@@ -12,6 +12,8 @@ export interface NamedField {
   readonly position: number;
   readonly computed?: boolean;
   readonly notNull?: boolean;
+  /** Digits that a NUMERIC or DECIMAL was declared with. */
+  readonly precision?: number;
 }
 
 /** Where in the journal something became so: behind the block that ends at `offset` of segment `sequence`. */
@@ -50,6 +52,8 @@ export interface JournalMetadata {
   readonly timeZones: Readonly<Record<string, string>>;
   readonly relations: readonly RelationFormats[];
   readonly history: readonly HistoryEntry[];
+  /** Up to where the DDL of the journal is in it; absent = nothing is said. */
+  readonly learned?: JournalPosition;
 }
 
 type Json = unknown;
@@ -94,15 +98,15 @@ export function parseMetadata(text: string, file: string): JournalMetadata {
     const format = { format: integer(of.format, 'format'), length: integer(of.length, 'length'), fields };
     return checkFormat(format, table);
   };
+  const readPosition = (value: Json): JournalPosition => {
+    const at = object(value, 'a position');
+    return { sequence: integer(at.sequence, 'sequence'), offset: integer(at.offset, 'offset') };
+  };
   const readEntry = (value: Json): HistoryEntry => {
     const of = object(value, 'an entry of history');
     const tnx = integer(of.tnx, 'tnx');
     const relation = integer(of.relation, 'relation');
-    const at = of.position === undefined ? null : object(of.position, 'position');
-    const position =
-      at === null
-        ? {}
-        : { position: { sequence: integer(at.sequence, 'sequence'), offset: integer(at.offset, 'offset') } };
+    const position = of.position === undefined ? {} : { position: readPosition(of.position) };
     if (of.dropped === true) return { tnx, relation, dropped: true, ...position };
     const fields = list(of.fields, 'fields').map((item): NamedField => {
       const field = object(item, 'a field');
@@ -112,6 +116,7 @@ export function parseMetadata(text: string, file: string): JournalMetadata {
         position: integer(field.position, 'position'),
         ...(field.computed === true && { computed: true }),
         ...(field.notNull === true && { notNull: true }),
+        ...(field.precision !== undefined && { precision: integer(field.precision, 'precision') }),
       };
     });
     const key = of.key === undefined ? {} : { key: list(of.key, 'key').map(name => string(name, 'a name in key')) };
@@ -139,5 +144,6 @@ export function parseMetadata(text: string, file: string): JournalMetadata {
       return { id: integer(of.id, 'id'), name, formats };
     }),
     history: list(root.history, 'history').map(readEntry),
+    ...(root.learned !== undefined && { learned: readPosition(root.learned) }),
   };
 }

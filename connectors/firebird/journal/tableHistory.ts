@@ -10,50 +10,56 @@ import type { TimeZones } from './temporal.ts';
 /** By name. A dropped table stays until its name is used again: blocks of open transactions may still have records of it. */
 export type Tables = ReadonlyMap<string, TableState>;
 
-const isBefore = (a: JournalPosition, b: JournalPosition): boolean =>
-  a.sequence < b.sequence || (a.sequence === b.sequence && a.offset <= b.offset);
+export const comparePositions = (a: JournalPosition, b: JournalPosition): number =>
+  a.sequence - b.sequence || a.offset - b.offset;
 
 export class TableHistory {
   tables: Tables = new Map();
-  readonly zones: Map<number, string>;
-  readonly #formats = new Map<number, RecordFormat[]>();
+  readonly zones: TimeZones;
+  readonly #formats = new Map<number, readonly RecordFormat[]>();
   readonly #states = new Map<number, TableState>();
+  /** Not taken over yet, in order. */
+  readonly #positioned: HistoryEntry[] = [];
   readonly #byTransaction = new Map<number, HistoryEntry[]>();
 
   constructor(metadata: JournalMetadata) {
     this.zones = new Map(Object.entries(metadata.timeZones).map(([id, name]) => [Number(id), name]));
-    for (const { id, formats } of metadata.relations) this.#formats.set(id, [...formats]);
+    for (const { id, formats } of metadata.relations) this.#formats.set(id, formats);
     for (const entry of metadata.history) {
+      if (entry.position !== undefined) {
+        this.#positioned.push(entry);
+        continue;
+      }
       const entries = this.#byTransaction.get(entry.tnx);
       if (entries === undefined) this.#byTransaction.set(entry.tnx, [entry]);
       else entries.push(entry);
     }
   }
 
-  get timeZones(): TimeZones {
-    return this.zones;
-  }
-
   /** Takes over what became so before the reader's first position, or, where entries have none, before its first transaction. */
   startAt(position: JournalPosition, transaction: number): void {
-    for (const [tnx, entries] of [...this.#byTransaction].sort(([a], [b]) => a - b)) {
-      const of = entries[0]!.position;
-      if (of === undefined ? tnx < transaction : isBefore(of, position)) this.commit(tnx);
-    }
+    this.#positioned.sort((a, b) => comparePositions(a.position!, b.position!));
+    this.passTo(position);
+    const early = [...this.#byTransaction.keys()].filter(tnx => tnx < transaction).sort((a, b) => a - b);
+    for (const tnx of early) this.commit(tnx);
   }
 
-  /** Whether DDL of the transaction is known. */
-  has(transaction: number): boolean {
-    return this.#byTransaction.has(transaction);
+  /** Takes over what became so up to a position; those of earlier ones have been. */
+  passTo(position: JournalPosition): void {
+    let count = 0;
+    while (count < this.#positioned.length && comparePositions(this.#positioned[count]!.position!, position) <= 0)
+      count++;
+    if (count > 0) this.apply(this.#positioned.splice(0, count));
   }
 
+  /** Takes over what a transaction left behind, where entries have no position. */
   commit(transaction: number): void {
     const entries = this.#byTransaction.get(transaction);
     if (entries !== undefined) this.apply(entries);
   }
 
-  addFormats(relation: number, formats: readonly RecordFormat[]): void {
-    this.#formats.set(relation, [...formats]);
+  setFormats(relation: number, formats: readonly RecordFormat[]): void {
+    this.#formats.set(relation, formats);
   }
 
   apply(entries: readonly HistoryEntry[]): void {

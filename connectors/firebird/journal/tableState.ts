@@ -13,6 +13,7 @@ export interface LayoutColumn {
   /** The column is of an older format: it is no longer in the table. */
   readonly isDropped: boolean;
   readonly isNotNull: boolean;
+  readonly precision: number | null;
 }
 
 /** Columns in table order, then those dropped since. */
@@ -85,16 +86,18 @@ export class TableState {
   }
 
   #build(format: RecordFormat): RecordLayout {
-    const column = (id: number, name: string, isDropped: boolean, isNotNull: boolean): LayoutColumn | null => {
+    const column = (id: number, name: string, of: NamedField | null): LayoutColumn | null => {
       const field = format.fields[id];
-      return field === undefined || field.offset === 0 ? null : { id, name, field, isDropped, isNotNull };
+      if (field === undefined || field.offset === 0) return null;
+      const isNotNull = of?.notNull === true;
+      return { id, name, field, isDropped: of === null, isNotNull, precision: of?.precision ?? null };
     };
     const columns: (LayoutColumn | null)[] = this.#fields
       .filter(field => field.computed !== true)
-      .map(field => column(field.id, field.name, false, field.notNull === true));
+      .map(field => column(field.id, field.name, field));
     const isCurrent = new Set(this.#fields.map(field => field.id));
     for (let id = 0; id < format.fields.length; id++) {
-      if (!isCurrent.has(id)) columns.push(column(id, this.#droppedNames.get(id) ?? `FIELD_${id}`, true, false));
+      if (!isCurrent.has(id)) columns.push(column(id, this.#droppedNames.get(id) ?? `FIELD_${id}`, null));
     }
     return { table: this, format, columns: columns.filter(of => of !== null) };
   }
