@@ -19,6 +19,7 @@ export interface TransactionStamp {
 
 export class TableBatch {
   version!: TableVersion;
+  hasKeyChanges = false;
   count = 0;
   newestMs = 0n;
   #capacity = LEAST_CAPACITY;
@@ -33,18 +34,15 @@ export class TableBatch {
   /** Records that are halves of a change of key, and the record that holds the other key. */
   readonly #otherKeys: { index: number; header: string; other: number }[] = [];
 
-  begin(version: TableVersion): void {
+  /** Records with headers of their own take a slower way: they keep to batches of their own. */
+  begin(version: TableVersion, hasKeyChanges: boolean): void {
     this.version = version;
+    this.hasKeyChanges = hasKeyChanges;
     this.count = 0;
     this.newestMs = 0n;
     this.#hasTombstones = false;
     this.#byteLength = 0;
     this.#otherKeys.length = 0;
-  }
-
-  /** Records with headers of their own take a slower way: they keep to batches of their own. */
-  get hasKeyChanges(): boolean {
-    return this.#otherKeys.length > 0;
   }
 
   /** Positions are -1 where there is no such row. Returns the index. */
@@ -156,7 +154,7 @@ export class TableBatches {
     const known = this.#open.get(version.topic);
     if (known !== undefined && known.version === version && known.hasKeyChanges === hasKeyChange) return known;
     const batch = this.#spare.pop() ?? new TableBatch();
-    batch.begin(version);
+    batch.begin(version, hasKeyChange);
     this.#batches.push(batch);
     this.#open.set(version.topic, batch);
     return batch;

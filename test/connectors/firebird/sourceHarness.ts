@@ -94,7 +94,7 @@ export class FirebirdHarness {
   }
 }
 
-function changeOf(record: ConnectRecord): Change {
+export function changeOf(record: ConnectRecord): Change {
   const value = record.value as Struct | null;
   const row = (name: string): Record<string, unknown> | null => {
     const of = value?.get(name) as Struct | null | undefined;
