@@ -1,5 +1,7 @@
 /** Connections to Firebird, for source and sink: one set of options under which values are exact, a bound on every login, errors that say what to change. */
-import firebird, { type Database, type Transaction } from 'node-firebird';
+import type { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import firebird, { type Database, type Options, type Transaction } from 'node-firebird';
 import { ConnectError } from '../../schemas/errors.ts';
 
 export type { Database, Transaction };
@@ -14,6 +16,7 @@ export interface FirebirdAddress {
 }
 
 const CONNECT_TIMEOUT_MS = 20_000;
+const DETACH_TIMEOUT_MS = 3000;
 const BLOB_CHUNK_BYTES = 65_535;
 
 /** SNAPSHOT, read only: one moment for as long as it is open. Its four items: version 3, concurrency, wait, read. */
@@ -62,10 +65,13 @@ function attach(address: FirebirdAddress, signal: AbortSignal): Promise<Database
         encoding: 'UTF8',
         blobReadChunkSize: BLOB_CHUNK_BYTES,
         blobChunkSize: BLOB_CHUNK_BYTES,
-      },
+        // Else the client makes a new connection by itself where one is lost, which nobody knows of. It must still detach.
+        isPool: true,
+      } as Options,
       (error, attached) => {
         if (error) give(error, null);
         else {
+          innerOf(attached).connection!._pooled = false;
           // A connection that is lost while idle says so by an event; the next use of it fails and is dealt with there.
           (attached as Database & NodeJS.EventEmitter).on('error', () => {});
           give(null, attached);
@@ -75,8 +81,18 @@ function attach(address: FirebirdAddress, signal: AbortSignal): Promise<Database
   });
 }
 
+/** What the client does not offer: see its wire/connection. */
+const innerOf = (database: Database): { connection?: { _socket?: Socket | null; _pooled: boolean } } =>
+  database as unknown as { connection?: { _socket?: Socket | null; _pooled: boolean } };
+
+/** Ends the connection, also where the server does not answer any more. */
 export async function disconnect(database: Database | null): Promise<void> {
-  await database?.detachAsync(true).catch(() => {});
+  if (database === null) return;
+  const bound = new AbortController();
+  const late = delay(DETACH_TIMEOUT_MS, undefined, { signal: bound.signal }).catch(() => {});
+  await Promise.race([database.detachAsync(true).catch(() => {}), late]);
+  bound.abort();
+  innerOf(database).connection?._socket?.destroy();
 }
 
 const GDS = {

@@ -22,6 +22,7 @@ export class FirebirdHarness {
   offset: SourceOffset | null = null;
   stored: SourceOffset | null = null;
   #task: SourceTask | null = null;
+  #changesAtOffset = 0;
   #abort = new AbortController();
 
   constructor(t: { after(f: () => Promise<void>): void }, database: TestFirebird) {
@@ -69,7 +70,9 @@ export class FirebirdHarness {
   async poll(): Promise<void> {
     for (const batch of await this.#task!.poll()) {
       for (let i = 0; i < batch.count; i++) this.changes.push(changeOf(batch.record(i)));
-      if (batch.sourceOffset !== null) this.offset = batch.sourceOffset;
+      if (batch.sourceOffset === null) continue;
+      this.offset = batch.sourceOffset;
+      this.#changesAtOffset = this.changes.length;
     }
   }
 
@@ -84,6 +87,14 @@ export class FirebirdHarness {
   async commit(): Promise<void> {
     this.stored = this.offset;
     if (this.offset !== null) await this.#task!.commit!({ server: this.database.name }, this.offset);
+  }
+
+  /** Goes on from the last offset given: what was given behind it comes again. */
+  async restart(): Promise<void> {
+    await this.stop();
+    this.stored = this.offset;
+    this.changes.length = this.#changesAtOffset;
+    await this.start();
   }
 
   async stop(): Promise<void> {
