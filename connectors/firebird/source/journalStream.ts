@@ -6,11 +6,13 @@ import type { Logger, SourceBatch, SourceOffset } from '../../../runtime/api/ind
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
+import { ClassicEvents } from '../journal/classicEvents.ts';
 import type { JournalPosition } from '../journal/metadata.ts';
 import type { JournalBlock } from '../journal/segmentFile.ts';
 import { SEGMENT_HEADER_BYTES } from '../journal/segmentHeader.ts';
 import { comparePositions, type TableHistory } from '../journal/tableHistory.ts';
 import { CommittedChanges } from './committedChanges.ts';
+import { EventDocuments } from './eventDocuments.ts';
 import { OpenTransaction } from './openTransaction.ts';
 import { oldestNeeded, type StreamPosition, toOffset } from './position.ts';
 import { RowBuffer } from './rowBuffer.ts';
@@ -45,11 +47,14 @@ export class JournalStream {
   readonly #batches: TableBatches;
   readonly #changes: CommittedChanges;
   readonly #unseen: ReadonlySet<number>;
+  /** event.format=journal: every event in its order, instead of changes at their commit. */
+  readonly #classic: { readonly events: ClassicEvents; readonly documents: EventDocuments } | null;
   #publishing: AsyncGenerator<void> | null = null;
   /** A block whose transaction's DDL could not be looked up yet. */
   #held: { block: JournalBlock; transaction: OpenTransaction } | null = null;
   #cachedBytes = 0;
   #lastOffset = '';
+  #documentSequence = 0;
 
   private constructor(options: StreamOptions, start: StreamPosition) {
     this.#options = options;
@@ -73,6 +78,13 @@ export class JournalStream {
       this.#pathOf(sequence),
     );
     this.#unseen = new Set(start.snapshot?.unseen);
+    this.#classic =
+      settings.format === 'debezium'
+        ? null
+        : {
+            events: new ClassicEvents(this.#tables, settings.dumpsBlobs),
+            documents: new EventDocuments(settings),
+          };
   }
 
   /** `stored` may point behind segments that the server has written again since: then it is set back to the first of them. */
@@ -94,7 +106,7 @@ export class JournalStream {
   /** What there is, up to a bound; empty when there is nothing for now. The last batch has the offset. */
   async poll(signal: AbortSignal): Promise<SourceBatch[]> {
     this.#rows.reset();
-    while (this.#rows.length < POLL_BYTES && !signal.aborted) {
+    while (this.#bytes() < POLL_BYTES && !signal.aborted) {
       if (this.#publishing !== null) {
         if ((await this.#publishing.next()).done) this.#publishing = null;
         continue;
@@ -109,15 +121,21 @@ export class JournalStream {
       if (block === null) break;
       await this.#take(block);
     }
-    const batches = this.#batches.take(this.#rows.bytes);
+    const { common } = this.#options;
+    const batches =
+      this.#classic?.documents.take(common, this.#follower.modifiedMs) ?? this.#batches.take(this.#rows.bytes);
     // Between transactions only: what is published in part is published again.
     if (this.#publishing !== null || this.#held !== null) return batches;
     const offset = this.#offset();
     const last = batches.at(-1);
     if (offset === null) return batches;
-    if (last === undefined) return [emptyBatch(this.#options.common, offset)];
+    if (last === undefined) return [emptyBatch(common, offset)];
     (last as { sourceOffset: SourceOffset | null }).sourceOffset = offset;
     return batches;
+  }
+
+  #bytes(): number {
+    return this.#classic?.documents.length ?? this.#rows.length;
   }
 
   /** Null where it is the one given last. */
@@ -144,6 +162,7 @@ export class JournalStream {
       comparePositions({ sequence: this.#follower.sequence, offset: block.nextPosition }, this.#start) <= 0;
     const position = { sequence: this.#follower.sequence, offset: block.nextPosition };
     if (block.isLast) this.#follower.sawEnd();
+    if (!isRewinding && this.#classic !== null) this.#readEvents(block, this.#classic);
     if (number === 0) {
       if (!isRewinding) this.#dropAll();
       return;
@@ -159,7 +178,12 @@ export class JournalStream {
       transaction = new OpenTransaction(number, position.sequence, block.isFirst);
       this.#open.set(number, transaction);
     }
-    const outcome = transaction.add(block, position.sequence, this.#tables.tables, this.#copy(block));
+    const outcome = transaction.add(
+      block,
+      position.sequence,
+      this.#tables.tables,
+      this.#classic === null ? this.#copy(block) : null,
+    );
     switch (outcome) {
       case 'open':
         return;
@@ -171,6 +195,13 @@ export class JournalStream {
     }
   }
 
+  #readEvents(block: JournalBlock, { events, documents }: { events: ClassicEvents; documents: EventDocuments }): void {
+    const { header } = this.#follower;
+    if (header.sequence !== this.#documentSequence) documents.close();
+    this.#documentSequence = header.sequence;
+    events.read(block, event => documents.add(header, event));
+  }
+
   async #commit(block: JournalBlock, transaction: OpenTransaction): Promise<void> {
     const position = { sequence: this.#follower.sequence, offset: block.nextPosition };
     this.#tables.passTo(position);
@@ -180,6 +211,7 @@ export class JournalStream {
       await learn(transaction, position, this.#tables);
     }
     this.#drop(transaction);
+    if (this.#classic !== null) return;
     if (isSeen || !this.#isWhole(transaction, block)) return;
     const stamp = {
       tsMs: BigInt(this.#follower.modifiedMs),

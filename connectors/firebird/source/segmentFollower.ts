@@ -6,7 +6,7 @@
 import type { Logger } from '../../../runtime/api/index.ts';
 import { ConnectError } from '../../../schemas/errors.ts';
 import { type JournalBlock, SegmentFile } from '../journal/segmentFile.ts';
-import { SEGMENT_HEADER_BYTES } from '../journal/segmentHeader.ts';
+import { SEGMENT_HEADER_BYTES, type SegmentHeader } from '../journal/segmentHeader.ts';
 import type { PendingSegment } from './position.ts';
 import { type FileState, type FoundSegment, fileState, type SegmentDirectory } from './segmentDirectory.ts';
 
@@ -60,6 +60,11 @@ export class SegmentFollower {
       if (now - this.#failingSince >= this.#options.errorTimeoutMs) throw error;
       return null;
     }
+  }
+
+  /** Of the segment that the last block came from. */
+  get header(): SegmentHeader {
+    return this.#file!.segment.header;
   }
 
   /** To be called for a block that ends a transaction: the server does not issue this segment's number again. */
