@@ -13,7 +13,7 @@ import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
 
 /** Well below the largest record that a broker takes by default. */
-const DOCUMENT_CHARACTERS = 64_000;
+const DOCUMENT_CHARACTERS = 16_000;
 
 export class EventDocuments {
   readonly #settings: SourceSettings;
