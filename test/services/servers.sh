@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All servers that the tests share: Kafka, a schema registry, PostgreSQL 18 and 15, and the clients that the recorded cases need (kcat, psql).
+# All servers that the tests share: Kafka, a schema registry, PostgreSQL 18 and 15, Firebird 5.0 and 4.0, and the clients that the recorded cases need (kcat, psql).
 #
 #   servers.sh start    install what is missing, start what is not running
 #   servers.sh stop     stop those that `start` started
@@ -40,6 +40,8 @@ start() {
   up "schema registry" "REGISTRY_PORT=8081" schema-registry.sh
   up "PostgreSQL 18" "PORT=15432 PG_VERSION=18" postgres.sh
   up "PostgreSQL 15" "PORT=15433 PG_VERSION=15" postgres.sh
+  up "Firebird 5.0" "PORT=13050 FB_MAJOR=5" firebird.sh
+  up "Firebird 4.0" "PORT=13040 FB_MAJOR=4" firebird.sh
 }
 
 stop() {
