@@ -17,6 +17,7 @@ const PAGES: readonly { page: string; module: string | null }[] = [
   { page: 'connectors/postgres/README.md', module: 'connectors/postgres/index.ts' },
   { page: 'connectors/postgres/sink/README.md', module: 'connectors/postgres/index.ts' },
   { page: 'connectors/mysql/sink/README.md', module: 'connectors/mysql/index.ts' },
+  { page: 'connectors/firebird/README.md', module: 'connectors/firebird/index.ts' },
   { page: 'connectors/file/README.md', module: 'connectors/file/index.ts' },
   { page: 'connectors/datagen/README.md', module: 'connectors/datagen/index.ts' },
 ];

@@ -172,6 +172,28 @@ export const errorCodes = {
     'The log has an event with changes that is not read. The message names it and the setting of the server that causes it.',
   MYSQL_EVENT_DAMAGED:
     'An event of the log does not have its checksum, or is malformed. The message names file and position; compare with mysqlbinlog on the server and report it.',
+  FB_SEGMENT_INVALID:
+    'A file of the Firebird journal is damaged or is not a journal segment. The message names the file and the byte. Restore it from the archive; the task goes on from its last offset when it is restarted.',
+  FB_SEGMENT_UNSUPPORTED:
+    'A segment of the Firebird journal has a version, protocol or operation that this release does not know; Firebird 4 and 5 write version 1 and protocol 1.',
+  FB_SEGMENT_MISSING:
+    'A segment of the Firebird journal is needed and is not in journal.source.dir while later ones are, or while a transaction began in it. Nothing is skipped: put the file back, or reset the offsets of the connector to take a new snapshot.',
+  FB_LAYOUT_UNKNOWN:
+    'A record of the Firebird journal fits no known layout of its table: metadata are missing or belong to another database. The message names table, length and transaction. Check the metadata file, or reset the offsets of the connector to take a new snapshot.',
+  FB_METADATA_INVALID:
+    'A file of Firebird metadata (--metadata, schema.history.file) cannot be read. The message tells what is wrong with it.',
+  FB_VALUE_INVALID:
+    'A value in a record of the Firebird journal or of a query has no form in events, such as text in a character set that is not supported. The message names table and column.',
+  FB_UNREACHABLE: 'The Firebird server does not answer. Check database.hostname and database.port.',
+  FB_LOGIN_FAILED:
+    'The Firebird server refused the login or the database. Check database.user, database.password and database.dbname.',
+  FB_STATEMENT_REFUSED: 'Firebird refused a statement. The message is the one of the server: mostly a missing right.',
+  FB_DIRECTORY_UNUSABLE:
+    'A directory or file of the Firebird connector cannot be read or written. The message names it and why.',
+  FB_PUBLICATION_DISABLED:
+    'The database has no publication, so that its changes are not journalled. Run ALTER DATABASE ENABLE PUBLICATION and ALTER DATABASE INCLUDE ALL TO PUBLICATION, and set up replication.conf.',
+  FB_OFFSET_INVALID:
+    'The stored or given offset is not a position in a Firebird journal. Reset the offsets of the connector.',
   TASK_FAILED: 'A task ended by an error that has no code of its own. The trace tells more.',
   SINK_TABLE_NAME:
     'A topic and table.name.format (or topics.to.tables.mapping) give no table name for a record. Change the format, or use a topic whose records have the fields that it names.',

@@ -1,6 +1,6 @@
 /**
  * Chooses test files by kind, runs them with node:test, and ends with one line, `N passed, N failed`.
- * Kinds by file name: `*.test.ts` pure; `*.kafka.test.ts`, `*.pg.test.ts`, `*.mysql.test.ts`, `*.e2e.test.ts` need servers; `*.chaos.test.ts` the long runs.
+ * Kinds by file name: `*.test.ts` pure; `*.kafka.test.ts`, `*.pg.test.ts`, `*.mysql.test.ts`, `*.firebird.test.ts`, `*.e2e.test.ts` need servers; `*.chaos.test.ts` the long runs.
  */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,11 @@ import { spec } from 'node:test/reporters';
 type Kind = 'unit' | 'servers' | 'chaos';
 
 const kindOf = (file: string): Kind =>
-  /\.chaos\.test\.ts$/.test(file) ? 'chaos' : /\.(kafka|pg|mysql|e2e)\.test\.ts$/.test(file) ? 'servers' : 'unit';
+  /\.chaos\.test\.ts$/.test(file)
+    ? 'chaos'
+    : /\.(kafka|pg|mysql|firebird|e2e)\.test\.ts$/.test(file)
+      ? 'servers'
+      : 'unit';
 
 const [wanted = 'all', pattern = ''] = process.argv.slice(2);
 const files = readdirSync('test', { recursive: true, encoding: 'utf8' })

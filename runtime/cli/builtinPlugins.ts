@@ -10,6 +10,7 @@ export const builtinPluginPaths: readonly string[] = [
   '../../connectors/datagen/index',
   '../../connectors/postgres/index',
   '../../connectors/mysql/index',
+  '../../connectors/firebird/index',
 ];
 
 export const builtinPlugins: readonly string[] = builtinPluginPaths.map(

@@ -12,6 +12,7 @@ commands:
   topics list                                         lists topics
   topics tail <topic>                                 shows records of a topic
   plugins [class]                                     lists plugins, or the keys of one
+  firebird journal <segment…>                         shows segments of a Firebird journal
 
   --help, -h                                          help; also after a command
   --version                                           version`;
@@ -27,6 +28,8 @@ async function main(args: readonly string[]): Promise<number> {
       return (await import('./commands/topics.ts')).topics(rest);
     case 'plugins':
       return (await import('./commands/plugins.ts')).plugins(rest);
+    case 'firebird':
+      return (await import('./commands/firebird.ts')).firebird(rest);
     case '--version':
     case '-v': {
       const { version } = await import('../config/version.ts');

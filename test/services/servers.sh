@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# All servers that the tests share: Kafka, a schema registry, PostgreSQL 18 and 15, MySQL, MariaDB, and the clients that the recorded cases need (kcat, psql).
+# All servers that the tests share: Kafka, a schema registry, PostgreSQL 18 and 15, MySQL, MariaDB, Firebird 5.0 and 4.0, and the clients that the
+# recorded cases need (kcat, psql, mariadb).
 #
 #   servers.sh start    install what is missing, start what is not running
 #   servers.sh stop     stop those that `start` started
@@ -43,6 +44,8 @@ start() {
   up "PostgreSQL 15" "PORT=15433 PG_VERSION=15" postgres.sh
   up "MySQL 9.7" "PORT=13306" mysql.sh
   up "MariaDB 10.11" "PORT=13307" mariadb.sh
+  up "Firebird 5.0" "PORT=13050 FB_MAJOR=5" firebird.sh
+  up "Firebird 4.0" "PORT=13040 FB_MAJOR=4" firebird.sh
 }
 
 stop() {

@@ -1,0 +1,104 @@
+/**
+ * A table as it is at one point of the journal, and the layouts its records may have there. The journal names neither table id nor format: the
+ * length of a record tells, searched from the current format down, then up (the database is ahead of the journal).
+ */
+import { ConnectError } from '../../../schemas/errors.ts';
+import type { NamedField } from './metadata.ts';
+import type { FormatField, RecordFormat } from './recordFormat.ts';
+
+export interface LayoutColumn {
+  readonly id: number;
+  readonly name: string;
+  readonly field: FormatField;
+  /** The column is of an older format: it is no longer in the table. */
+  readonly isDropped: boolean;
+  readonly isNotNull: boolean;
+  readonly precision: number | null;
+}
+
+/** Columns in table order, then those dropped since. */
+export interface RecordLayout {
+  readonly table: TableState;
+  readonly format: RecordFormat;
+  readonly columns: readonly LayoutColumn[];
+}
+
+export const isNull = (bytes: Buffer, start: number, id: number): boolean =>
+  (bytes[start + (id >> 3)]! & (1 << (id & 7))) !== 0;
+
+export class TableState {
+  readonly relation: number;
+  readonly name: string;
+  readonly key: readonly string[];
+  readonly #format: number;
+  readonly #formats: readonly RecordFormat[];
+  readonly #fields: readonly NamedField[];
+  /** Last names of columns that are not in the table any more. */
+  readonly #droppedNames: ReadonlyMap<number, string>;
+  readonly #layouts = new Map<number, RecordLayout>();
+
+  constructor(
+    relation: number,
+    name: string,
+    format: number,
+    formats: readonly RecordFormat[],
+    fields: readonly NamedField[],
+    droppedNames: ReadonlyMap<number, string>,
+    key: readonly string[],
+  ) {
+    this.relation = relation;
+    this.name = name;
+    this.key = key;
+    this.#format = format;
+    this.#formats = formats.toSorted((a, b) => a.format - b.format);
+    this.#fields = fields.toSorted((a, b) => a.position - b.position || a.id - b.id);
+    this.#droppedNames = droppedNames;
+  }
+
+  /** Names of all columns it ever had, for the state after it. */
+  names(): ReadonlyMap<number, string> {
+    return new Map([...this.#droppedNames, ...this.#fields.map(field => [field.id, field.name] as const)]);
+  }
+
+  /** The layout of records of `length` bytes; null = none has that length. */
+  layout(length: number): RecordLayout | null {
+    const known = this.#layouts.get(length);
+    if (known !== undefined) return known;
+    const format = this.#findFormat(length);
+    if (format === null) return null;
+    const layout = this.#build(format);
+    this.#layouts.set(length, layout);
+    return layout;
+  }
+
+  /** The layout of what is written now. */
+  currentLayout(): RecordLayout {
+    const format = this.#formats.find(of => of.format === this.#format);
+    if (format === undefined) {
+      throw new ConnectError('FB_METADATA_INVALID', `Format ${this.#format} of ${this.name} is not described.`);
+    }
+    return this.layout(format.length)!;
+  }
+
+  #findFormat(length: number): RecordFormat | null {
+    const fits = this.#formats.filter(format => format.length === length);
+    return fits.findLast(format => format.format <= this.#format) ?? fits[0] ?? null;
+  }
+
+  #build(format: RecordFormat): RecordLayout {
+    const column = (id: number, name: string, of: NamedField | null): LayoutColumn | null => {
+      const field = format.fields[id];
+      if (field === undefined || field.offset === 0) return null;
+      const isNotNull = of?.notNull === true;
+      return { id, name, field, isDropped: of === null, isNotNull, precision: of?.precision ?? null };
+    };
+    const columns: (LayoutColumn | null)[] = this.#fields
+      .filter(field => field.computed !== true)
+      .map(field => column(field.id, field.name, field));
+    const isCurrent = new Set(this.#fields.map(field => field.id));
+    for (let id = 0; id < format.fields.length; id++) {
+      if (!isCurrent.has(id)) columns.push(column(id, this.#droppedNames.get(id) ?? `FIELD_${id}`, null));
+    }
+    return { table: this, format, columns: columns.filter(of => of !== null) };
+  }
+}

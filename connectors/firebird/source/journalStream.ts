@@ -1,0 +1,293 @@
+/**
+ * The change stream: follows the segments, keeps the open transactions, and publishes each at its COMMIT, in commit order. Blocks of transactions that
+ * are open at the stored position are read again up to it; nothing before it is published again.
+ */
+import type { Logger, SourceBatch, SourceOffset } from '../../../runtime/api/index.ts';
+import { ConnectError } from '../../../schemas/errors.ts';
+import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
+import type { SourceSettings } from '../config.ts';
+import { ClassicEvents } from '../journal/classicEvents.ts';
+import type { JournalPosition } from '../journal/metadata.ts';
+import type { JournalBlock } from '../journal/segmentFile.ts';
+import { SEGMENT_HEADER_BYTES } from '../journal/segmentHeader.ts';
+import { comparePositions, type TableHistory } from '../journal/tableHistory.ts';
+import { CommittedChanges } from './committedChanges.ts';
+import { EventDocuments } from './eventDocuments.ts';
+import { OpenTransaction } from './openTransaction.ts';
+import { oldestNeeded, type StreamPosition, toOffset } from './position.ts';
+import { RowBuffer } from './rowBuffer.ts';
+import type { SchemaHistory } from './schemaHistory.ts';
+import type { SegmentDirectory } from './segmentDirectory.ts';
+import { SegmentFollower } from './segmentFollower.ts';
+import { TableBatches } from './tableBatch.ts';
+import { TableVersions } from './tableVersion.ts';
+
+const POLL_BYTES = 4 << 20;
+/** Blocks of open transactions kept in memory, all together; others are read again at the commit. */
+const CACHE_BYTES = 32 << 20;
+const CACHED_BLOCK_BYTES = 2 << 20;
+
+export interface StreamOptions {
+  readonly settings: SourceSettings;
+  readonly common: BatchCommon;
+  readonly logger: Logger;
+  readonly directory: SegmentDirectory;
+  readonly history: SchemaHistory;
+  /** Reads the catalogue and adds to the history what a transaction of DDL left behind. */
+  readonly learn: (transaction: OpenTransaction, position: JournalPosition, tables: TableHistory) => Promise<void>;
+}
+
+export class JournalStream {
+  readonly #options: StreamOptions;
+  readonly #start: StreamPosition;
+  readonly #follower: SegmentFollower;
+  readonly #tables: TableHistory;
+  readonly #open = new Map<number, OpenTransaction>();
+  readonly #rows = new RowBuffer();
+  readonly #batches: TableBatches;
+  readonly #changes: CommittedChanges;
+  readonly #unseen: ReadonlySet<number>;
+  /** event.format=journal: every event in its order, instead of changes at their commit. */
+  readonly #classic: { readonly events: ClassicEvents; readonly documents: EventDocuments } | null;
+  #publishing: AsyncGenerator<void> | null = null;
+  /** A block whose transaction's DDL could not be looked up yet. */
+  #held: { block: JournalBlock; transaction: OpenTransaction } | null = null;
+  #cachedBytes = 0;
+  #lastOffset = '';
+  #documentSequence = 0;
+
+  private constructor(options: StreamOptions, start: StreamPosition) {
+    this.#options = options;
+    this.#start = start;
+    const { settings, directory, logger } = options;
+    const first = oldestNeeded(start);
+    this.#follower = new SegmentFollower(
+      {
+        directory,
+        logger,
+        errorTimeoutMs: settings.errorTimeoutMs,
+        onReissue: () => this.#dropAll(),
+      },
+      first,
+    );
+    this.#tables = options.history.tables();
+    this.#tables.startAt({ sequence: first, offset: SEGMENT_HEADER_BYTES }, 0);
+    this.#batches = new TableBatches(options.common);
+    const versions = new TableVersions(settings);
+    this.#changes = new CommittedChanges({ rows: this.#rows, batches: this.#batches, versions }, settings, sequence =>
+      this.#pathOf(sequence),
+    );
+    this.#unseen = new Set(start.snapshot?.unseen);
+    this.#classic =
+      settings.format === 'debezium'
+        ? null
+        : {
+            events: new ClassicEvents(this.#tables, settings.dumpsBlobs),
+            documents: new EventDocuments(settings),
+          };
+  }
+
+  /** `stored` may point behind segments that the server has written again since: then it is set back to the first of them. */
+  static async open(options: StreamOptions, stored: StreamPosition): Promise<JournalStream> {
+    const { directory, logger } = options;
+    if (stored.pending.length > 0) {
+      const found = await directory.list();
+      for (const { sequence, hash } of stored.pending) {
+        const segment = found.get(sequence);
+        if (segment?.isComplete && (await directory.hash(segment.path)) === hash) continue;
+        logger.warn({ sequence }, 'the server has written a segment again after a crash; reading from it');
+        const start = { ...stored, sequence, offset: SEGMENT_HEADER_BYTES, open: new Map(), pending: [] };
+        return new JournalStream(options, start);
+      }
+    }
+    return new JournalStream(options, stored);
+  }
+
+  /** What there is, up to a bound; empty when there is nothing for now. The last batch has the offset. */
+  async poll(signal: AbortSignal): Promise<SourceBatch[]> {
+    this.#rows.reset();
+    while (this.#bytes() < POLL_BYTES && !signal.aborted) {
+      if (this.#publishing !== null) {
+        if ((await this.#publishing.next()).done) this.#publishing = null;
+        continue;
+      }
+      const held = this.#held;
+      if (held !== null) {
+        await this.#commit(held.block, held.transaction);
+        this.#held = null;
+        continue;
+      }
+      const block = await this.#follower.next();
+      if (block === null) break;
+      await this.#take(block);
+    }
+    const { common } = this.#options;
+    const batches =
+      this.#classic?.documents.take(common, this.#follower.modifiedMs) ?? this.#batches.take(this.#rows.bytes);
+    // Between transactions only: what is published in part is published again.
+    if (this.#publishing !== null || this.#held !== null) return batches;
+    const offset = this.#offset();
+    const last = batches.at(-1);
+    if (offset === null) return batches;
+    if (last === undefined) return [emptyBatch(common, offset)];
+    (last as { sourceOffset: SourceOffset | null }).sourceOffset = offset;
+    return batches;
+  }
+
+  #bytes(): number {
+    return this.#classic?.documents.length ?? this.#rows.length;
+  }
+
+  /** Null where it is the one given last. */
+  #offset(): SourceOffset | null {
+    const position = this.#position();
+    if (comparePositions(position, this.#start) < 0) return null;
+    const offset = toOffset(position);
+    const text = JSON.stringify(offset);
+    if (text === this.#lastOffset) return null;
+    this.#lastOffset = text;
+    return offset;
+  }
+
+  #position(): StreamPosition {
+    const { sequence, offset, pending } = this.#follower;
+    const { guid, snapshot } = this.#start;
+    const open = new Map([...this.#open.values()].map(({ number, sequence: from }) => [number, from]));
+    return { guid, sequence, offset, open, pending, snapshot };
+  }
+
+  async #take(block: JournalBlock): Promise<void> {
+    const { transaction: number } = block;
+    const isRewinding =
+      comparePositions({ sequence: this.#follower.sequence, offset: block.nextPosition }, this.#start) <= 0;
+    const position = { sequence: this.#follower.sequence, offset: block.nextPosition };
+    if (block.isLast) this.#follower.sawEnd();
+    if (!isRewinding && this.#classic !== null) this.#readEvents(block, this.#classic);
+    if (number === 0) {
+      if (!isRewinding) this.#dropAll();
+      return;
+    }
+    // Blocks of transactions that ended before the position are not needed, but the history goes on at their commits.
+    if (isRewinding && !this.#start.open.has(number)) {
+      this.#tables.passTo(position);
+      return;
+    }
+    let transaction = this.#open.get(number);
+    if (transaction === undefined || block.isFirst) {
+      if (transaction !== undefined) this.#drop(transaction);
+      transaction = new OpenTransaction(number, position.sequence, block.isFirst);
+      this.#open.set(number, transaction);
+    }
+    const outcome = transaction.add(
+      block,
+      position.sequence,
+      this.#tables.tables,
+      this.#classic === null ? this.#copy(block) : null,
+    );
+    switch (outcome) {
+      case 'open':
+        return;
+      case 'rolled back':
+        this.#drop(transaction);
+        return;
+      case 'committed':
+        this.#held = { block, transaction };
+    }
+  }
+
+  #readEvents(block: JournalBlock, { events, documents }: { events: ClassicEvents; documents: EventDocuments }): void {
+    const { header } = this.#follower;
+    if (header.sequence !== this.#documentSequence) documents.close();
+    this.#documentSequence = header.sequence;
+    events.read(block, event => documents.add(header, event));
+  }
+
+  async #commit(block: JournalBlock, transaction: OpenTransaction): Promise<void> {
+    const position = { sequence: this.#follower.sequence, offset: block.nextPosition };
+    this.#tables.passTo(position);
+    const isSeen = this.#isSeen(transaction.number);
+    const { history, learn } = this.#options;
+    if (transaction.statements.length > 0 && !isSeen && !history.hasLearned(position)) {
+      await learn(transaction, position, this.#tables);
+    }
+    this.#drop(transaction);
+    if (this.#classic !== null) return;
+    if (isSeen || !this.#isWhole(transaction, block)) return;
+    const stamp = {
+      tsMs: BigInt(this.#follower.modifiedMs),
+      tnx: BigInt(transaction.number),
+      segment: BigInt(position.sequence),
+      offset: BigInt(position.offset),
+    };
+    this.#publishing = this.#changes.publish(transaction, stamp);
+  }
+
+  /** Whether the snapshot has seen it: it is not published again. */
+  #isSeen(transaction: number): boolean {
+    const { snapshot } = this.#start;
+    return snapshot !== null && transaction < snapshot.tnx && !this.#unseen.has(transaction);
+  }
+
+  /** False for one that began before the first segment of a source without snapshot. */
+  #isWhole({ number, isWhole }: OpenTransaction, block: JournalBlock): boolean {
+    if (isWhole) return true;
+    if (this.#start.snapshot === null) {
+      this.#options.logger.warn({ tnx: number }, 'a transaction began before the first segment; it is left out');
+      return false;
+    }
+    throw new ConnectError(
+      'FB_SEGMENT_MISSING',
+      `Transaction ${number}, which commits in ${block.where}, began in a segment that is not in ${this.#options.settings.directory}.`,
+    );
+  }
+
+  #copy(block: JournalBlock): Buffer | null {
+    const size = block.end - block.start;
+    if (size > CACHED_BLOCK_BYTES || this.#cachedBytes + size > CACHE_BYTES) return null;
+    this.#cachedBytes += size;
+    return Buffer.from(block.bytes.subarray(block.start, block.end));
+  }
+
+  #drop(transaction: OpenTransaction): void {
+    this.#open.delete(transaction.number);
+    for (const { bytes } of transaction.blocks) this.#cachedBytes -= bytes?.length ?? 0;
+  }
+
+  #dropAll(): void {
+    this.#open.clear();
+    this.#cachedBytes = 0;
+    this.#held = null;
+  }
+
+  async #pathOf(sequence: number): Promise<string> {
+    const found = (await this.#options.directory.list()).get(sequence);
+    if (found !== undefined) return found.path;
+    throw new ConnectError(
+      'FB_SEGMENT_MISSING',
+      `Segment ${sequence} is not in ${this.#options.settings.directory} any more; a transaction that began in it has committed.`,
+    );
+  }
+
+  async close(): Promise<void> {
+    await this.#publishing?.return(undefined);
+    await this.#changes.close();
+    await this.#follower.close();
+  }
+}
+
+/** Carries an offset, so that segments without a published change are done with, too. */
+export const emptyBatch = (common: BatchCommon, offset: SourceOffset): SourceBatch => ({
+  topic: '',
+  partition: null,
+  keySchema: null,
+  valueSchema: null,
+  count: 0,
+  byteLength: 0,
+  sourcePartition: common.sourcePartition,
+  sourceOffset: offset,
+  sourceTimestampMs: null,
+  headers: [],
+  record: () => {
+    throw new RangeError('the batch is empty');
+  },
+});

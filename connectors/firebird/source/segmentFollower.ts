@@ -1,0 +1,185 @@
+/**
+ * Follows the segments of one database in their order, and waits where there is none. A segment whose number the server issues again with other
+ * contents (after a crash, where nothing in it or behind it was committed) is noticed and read anew.
+ */
+
+import type { Logger } from '../../../runtime/api/index.ts';
+import { ConnectError } from '../../../schemas/errors.ts';
+import { type JournalBlock, SegmentFile } from '../journal/segmentFile.ts';
+import { SEGMENT_HEADER_BYTES, type SegmentHeader } from '../journal/segmentHeader.ts';
+import type { PendingSegment } from './position.ts';
+import { type FileState, type FoundSegment, fileState, type SegmentDirectory } from './segmentDirectory.ts';
+
+/** A file that is being written over is left alone until it has been quiet for so long. */
+const SETTLE_MS = 2000;
+
+export interface FollowerOptions {
+  readonly directory: SegmentDirectory;
+  readonly logger: Logger;
+  readonly errorTimeoutMs: number;
+  /** The server has begun anew at this segment: what was open is dead. */
+  onReissue(sequence: number): void;
+}
+
+export class SegmentFollower {
+  readonly #options: FollowerOptions;
+  sequence: number;
+  offset: number;
+  /** Processed segments behind the last one that holds the end of a transaction. */
+  pending: PendingSegment[] = [];
+  /** When the current segment was written, which is the nearest there is to a time of commit. */
+  modifiedMs = 0;
+  #file: { readonly segment: SegmentFile; readonly state: FileState } | null = null;
+  #found: ReadonlyMap<number, FoundSegment> = new Map();
+  #holdsEnd = false;
+  #pendingStamps = new Map<number, string>();
+  #failingSince = 0;
+  #toldGap = 0;
+
+  /** Begins at the start of a segment. */
+  constructor(options: FollowerOptions, sequence: number) {
+    this.#options = options;
+    this.sequence = sequence;
+    this.offset = SEGMENT_HEADER_BYTES;
+  }
+
+  /** The next block; null where there is none for now. What may mend itself fails only after error.timeout.ms. */
+  async next(): Promise<JournalBlock | null> {
+    try {
+      const block = await this.#read();
+      if (block !== null) this.#failingSince = 0;
+      return block;
+    } catch (error) {
+      await this.close();
+      this.#found = new Map();
+      const now = performance.now();
+      if (this.#failingSince === 0) {
+        this.#failingSince = now;
+        this.#options.logger.warn({ err: error }, 'a journal segment cannot be read yet; it is looked at again');
+      }
+      if (now - this.#failingSince >= this.#options.errorTimeoutMs) throw error;
+      return null;
+    }
+  }
+
+  /** Of the segment that the last block came from. */
+  get header(): SegmentHeader {
+    return this.#file!.segment.header;
+  }
+
+  /** To be called for a block that ends a transaction: the server does not issue this segment's number again. */
+  sawEnd(): void {
+    this.#holdsEnd = true;
+    this.pending = [];
+  }
+
+  async #read(): Promise<JournalBlock | null> {
+    for (;;) {
+      this.#file ??= await this.#open();
+      if (this.#file === null) return null;
+      const block = await this.#file.segment.next();
+      if (block !== null) {
+        this.offset = block.nextPosition;
+        return block;
+      }
+      if (!(await this.#finish(this.#file))) return null;
+    }
+  }
+
+  async #open(): Promise<{ segment: SegmentFile; state: FileState } | null> {
+    // Many segments may be waiting: the directory is not read again for each.
+    if (!this.#found.has(this.sequence) || this.pending.length > 0) this.#found = await this.#options.directory.list();
+    const found = this.#found;
+    if (await this.#wasReissued(found)) return null;
+    const of = found.get(this.sequence);
+    if (of === undefined) {
+      this.#checkGap(found);
+      return null;
+    }
+    if (!of.isComplete) {
+      throw new ConnectError('FB_SEGMENT_INVALID', `${of.path} is shorter than its header says: it is not complete.`);
+    }
+    const state = await fileState(of.path);
+    if (state === null) return null;
+    const segment = await SegmentFile.open(of.path);
+    if (segment.header.sequence !== this.sequence || this.offset > segment.header.length) {
+      await segment.close();
+      throw new ConnectError(
+        'FB_SEGMENT_INVALID',
+        `${of.path} does not reach to byte ${this.offset}, up to which segment ${this.sequence} was read.`,
+      );
+    }
+    segment.seek(this.offset);
+    this.modifiedMs = state.modifiedMs;
+    return { segment, state };
+  }
+
+  /** Goes on to the next segment; false where this one has changed while it was read. */
+  async #finish({ segment, state }: { segment: SegmentFile; state: FileState }): Promise<boolean> {
+    const { path } = segment;
+    if ((await fileState(path))?.stamp !== state.stamp) {
+      await this.#beginAgain(this.sequence);
+      return false;
+    }
+    if (!this.#holdsEnd) {
+      this.pending.push({ sequence: this.sequence, hash: await this.#options.directory.hash(path) });
+      this.#pendingStamps.set(this.sequence, state.stamp);
+    }
+    await this.close();
+    this.#holdsEnd = false;
+    this.sequence++;
+    this.offset = SEGMENT_HEADER_BYTES;
+    return true;
+  }
+
+  async #wasReissued(found: ReadonlyMap<number, FoundSegment>): Promise<boolean> {
+    for (const { sequence, hash } of this.pending) {
+      const segment = found.get(sequence);
+      if (segment === undefined) continue;
+      if (!segment.isComplete) return true;
+      const state = await fileState(segment.path);
+      if (state === null || this.#pendingStamps.get(sequence) === state.stamp) continue;
+      if (Date.now() - state.modifiedMs < SETTLE_MS) return true;
+      if ((await this.#options.directory.hash(segment.path)) !== hash) {
+        await this.#beginAgain(sequence);
+        return true;
+      }
+      this.#pendingStamps.set(sequence, state.stamp);
+    }
+    return false;
+  }
+
+  async #beginAgain(sequence: number): Promise<void> {
+    this.#options.logger.warn({ sequence }, 'the server has written a segment again after a crash; reading from it');
+    await this.close();
+    this.pending = this.pending.filter(of => of.sequence < sequence);
+    this.#holdsEnd = false;
+    this.sequence = sequence;
+    this.offset = SEGMENT_HEADER_BYTES;
+    this.#options.onReissue(sequence);
+  }
+
+  /** Later segments without the next one: it is late, or lost. */
+  #checkGap(found: ReadonlyMap<number, FoundSegment>): void {
+    const later = [...found.keys()].filter(sequence => sequence > this.sequence);
+    if (later.length === 0) {
+      this.#failingSince = 0;
+      return;
+    }
+    if (this.#toldGap !== this.sequence) {
+      this.#toldGap = this.sequence;
+      this.#options.logger.warn({ sequence: this.sequence }, 'a segment is missing while later ones are there');
+    }
+    throw new ConnectError(
+      'FB_SEGMENT_MISSING',
+      `Segment ${this.sequence} is not in ${this.#options.directory.path}, but ${Math.min(...later)} is. Nothing is skipped.`,
+      { place: { position: `${this.sequence}:${this.offset}` } },
+    );
+  }
+
+  async close(): Promise<void> {
+    const file = this.#file;
+    this.#file = null;
+    await file?.segment.close();
+  }
+}

@@ -1,0 +1,220 @@
+/** The one task of a Firebird source: checks, snapshot, stream, and what is done with segments that are stored as processed. */
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type Config,
+  ConnectError,
+  type SourceBatch,
+  type SourceOffset,
+  type SourcePartition,
+  type SourceTask,
+  type SourceTaskContext,
+} from '../../../runtime/api/index.ts';
+import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
+import { parseSettings, type SourceSettings } from '../config.ts';
+import { connect, type Database, disconnect, firebirdError } from '../connection.ts';
+import type { JournalPosition } from '../journal/metadata.ts';
+import { SEGMENT_HEADER_BYTES } from '../journal/segmentHeader.ts';
+import type { TableHistory } from '../journal/tableHistory.ts';
+import { type Catalog, readCatalog, readTimeZones } from './catalog.ts';
+import { emptyBatch, JournalStream } from './journalStream.ts';
+import type { OpenTransaction } from './openTransaction.ts';
+import { oldestNeeded, parseOffset, type StreamPosition, toOffset } from './position.ts';
+import { SchemaHistory } from './schemaHistory.ts';
+import { SegmentDirectory } from './segmentDirectory.ts';
+import { Snapshot } from './snapshot.ts';
+
+const RETRY_MS = 1000;
+
+export class FirebirdSourceTask implements SourceTask {
+  #settings!: SourceSettings;
+  #context!: SourceTaskContext;
+  #common!: BatchCommon;
+  #directory!: SegmentDirectory;
+  #history!: SchemaHistory;
+  #stream: JournalStream | null = null;
+  #snapshot: {
+    readonly of: Snapshot;
+    readonly batches: AsyncGenerator<SourceBatch>;
+    readonly database: Database;
+  } | null = null;
+  #afterSnapshot: StreamPosition | null = null;
+  #deletedBelow = 0;
+
+  async start(config: Config, context: SourceTaskContext): Promise<void> {
+    const { settings, errors } = parseSettings(config);
+    if (settings === null) throw new ConnectError('CONFIG_INVALID', errors.map(e => e.message).join('\n'));
+    this.#settings = settings;
+    this.#context = context;
+    this.#common = { sourcePartition: { server: settings.prefix }, headers: [] };
+    const stored = parseOffset(await context.offsets.offset(this.#common.sourcePartition));
+    try {
+      if (stored.state === 'streaming') await this.#resume(stored.position);
+      else await this.#begin();
+    } catch (error) {
+      throw firebirdError(error, settings.address);
+    }
+  }
+
+  /** Goes on without a look at the database: it may be away. */
+  async #resume(position: StreamPosition): Promise<void> {
+    const { historyFile, directory } = this.#settings;
+    const history = await SchemaHistory.load(historyFile);
+    if (history === null || history.guid !== position.guid) {
+      const what = history === null ? 'is gone' : `is of database ${history.guid}`;
+      throw new ConnectError(
+        'FB_METADATA_INVALID',
+        `The schema history ${historyFile} ${what}; the stored offset is of database ${position.guid}. Put the file back, or reset the offsets of the connector.`,
+      );
+    }
+    this.#history = history;
+    this.#directory = new SegmentDirectory(directory, position.guid);
+    await this.#openStream(position);
+  }
+
+  async #begin(): Promise<void> {
+    const settings = this.#settings;
+    const context = this.#context;
+    const database = await connect(settings.address, context.signal);
+    let isKept = false;
+    try {
+      const takesSnapshot = settings.snapshotMode === 'initial' && settings.format === 'debezium';
+      const snapshot = takesSnapshot ? await Snapshot.begin(database) : null;
+      const catalog = snapshot?.catalog ?? (await readCatalog(database, null));
+      if (!catalog.isPublished) {
+        throw new ConnectError(
+          'FB_PUBLICATION_DISABLED',
+          `Database ${settings.database} has no publication. Run ALTER DATABASE ENABLE PUBLICATION and ALTER DATABASE INCLUDE ALL TO PUBLICATION.`,
+        );
+      }
+      this.#directory = new SegmentDirectory(settings.directory, catalog.guid);
+      const position = await this.#firstPosition(catalog, snapshot);
+      this.#history = await SchemaHistory.create(settings.historyFile, catalog, await readTimeZones(database));
+      if (snapshot === null) {
+        await this.#openStream(position);
+        return;
+      }
+      const tables = this.#history.tables();
+      tables.startAt({ sequence: 0, offset: 0 }, 0);
+      const batches = snapshot.batches(tables, settings, this.#common, context.signal);
+      this.#snapshot = { of: snapshot, batches, database };
+      this.#afterSnapshot = position;
+      isKept = true;
+      context.logger.info(
+        { tables: catalog.tables.length, unseen: snapshot.view.unseen.length },
+        'the snapshot begins',
+      );
+    } finally {
+      if (!isKept) await disconnect(database);
+    }
+  }
+
+  /** The start of the unbroken run of segments that ends with the one being written. */
+  async #firstPosition(catalog: Catalog, snapshot: Snapshot | null): Promise<StreamPosition> {
+    const found = await this.#directory.list();
+    let sequence = Math.max(catalog.sequence, 1);
+    while (found.has(sequence - 1)) sequence--;
+    return {
+      guid: catalog.guid,
+      sequence,
+      offset: SEGMENT_HEADER_BYTES,
+      open: new Map(),
+      pending: [],
+      snapshot: snapshot?.view ?? null,
+    };
+  }
+
+  async #openStream(position: StreamPosition): Promise<void> {
+    const { logger } = this.#context;
+    logger.info(
+      { segment: position.sequence, pos: position.offset, open: position.open.size },
+      'the journal is followed',
+    );
+    this.#stream = await JournalStream.open(
+      {
+        settings: this.#settings,
+        common: this.#common,
+        logger,
+        directory: this.#directory,
+        history: this.#history,
+        learn: (transaction, at, tables) => this.#learn(transaction, at, tables),
+      },
+      position,
+    );
+  }
+
+  /** The database is asked until it answers or error.timeout.ms is over. */
+  async #learn(transaction: OpenTransaction, position: JournalPosition, tables: TableHistory): Promise<void> {
+    const { signal, logger } = this.#context;
+    const { address, errorTimeoutMs } = this.#settings;
+    const deadline = performance.now() + errorTimeoutMs;
+    for (;;) {
+      let database: Database | null = null;
+      try {
+        database = await connect(address, signal);
+        const catalog = await readCatalog(database, null);
+        await this.#history.add(catalog, transaction.number, position, transaction.statements, tables);
+        return;
+      } catch (error) {
+        const failure = firebirdError(error, address);
+        if (signal.aborted || failure.code !== 'FB_UNREACHABLE' || performance.now() > deadline) throw failure;
+        logger.warn({ err: failure }, 'the tables cannot be read after DDL; it is tried again');
+        await delay(RETRY_MS, undefined, { signal });
+      } finally {
+        await disconnect(database);
+      }
+    }
+  }
+
+  async poll(): Promise<readonly SourceBatch[]> {
+    const { signal } = this.#context;
+    try {
+      if (this.#snapshot !== null) return await this.#pollSnapshot();
+      const batches = await this.#stream!.poll(signal);
+      this.#reportLag(batches);
+      if (batches.length === 0) await delay(this.#settings.pollIntervalMs, undefined, { signal }).catch(() => {});
+      return batches;
+    } catch (error) {
+      throw signal.aborted ? error : firebirdError(error, this.#settings.address);
+    }
+  }
+
+  async #pollSnapshot(): Promise<readonly SourceBatch[]> {
+    const { batches, of, database } = this.#snapshot!;
+    const { value, done } = await batches.next();
+    if (!done) return [value];
+    this.#snapshot = null;
+    await of.end();
+    await disconnect(database);
+    const position = this.#afterSnapshot!;
+    await this.#openStream(position);
+    this.#context.logger.info({}, 'the snapshot is complete');
+    return [emptyBatch(this.#common, toOffset(position))];
+  }
+
+  #reportLag(batches: readonly SourceBatch[]): void {
+    const newest = Math.max(...batches.map(batch => batch.sourceTimestampMs ?? 0));
+    if (newest > 0) this.#context.metrics.gauge('milliseconds_behind_source', Math.max(0, Date.now() - newest));
+  }
+
+  /** Segments that no restart from here needs are deleted. */
+  async commit(_partition: SourcePartition, offset: SourceOffset): Promise<void> {
+    if (!this.#settings.deletesSegments) return;
+    const stored = parseOffset(offset);
+    if (stored.state !== 'streaming') return;
+    const needed = oldestNeeded(stored.position);
+    if (needed <= this.#deletedBelow) return;
+    await this.#directory.deleteBelow(needed);
+    this.#deletedBelow = needed;
+  }
+
+  async stop(): Promise<void> {
+    const snapshot = this.#snapshot;
+    this.#snapshot = null;
+    if (snapshot !== null) {
+      await snapshot.batches.return(undefined).catch(() => {});
+      await snapshot.of.end();
+      await disconnect(snapshot.database);
+    }
+    await this.#stream?.close();
+  }
+}

@@ -1,0 +1,107 @@
+/** The change stream over a folder of recorded segments. */
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { parseSettings } from '../../../connectors/firebird/config.ts';
+import type { JournalPosition } from '../../../connectors/firebird/journal/metadata.ts';
+import { JournalStream } from '../../../connectors/firebird/source/journalStream.ts';
+import { parseOffset, type StreamPosition } from '../../../connectors/firebird/source/position.ts';
+import { SchemaHistory } from '../../../connectors/firebird/source/schemaHistory.ts';
+import { SegmentDirectory } from '../../../connectors/firebird/source/segmentDirectory.ts';
+import type { ConnectRecord, SourceBatch, SourceOffset } from '../../../runtime/api/index.ts';
+import { type FixtureVersion, fixtureMetadata, fixtureSegments } from './fixtureSegments.ts';
+import { type Change, changeOf } from './sourceHarness.ts';
+
+const SIGNAL = new AbortController().signal;
+
+export class FixtureStream {
+  readonly folder = mkdtempSync(join(tmpdir(), 'journal-'));
+  readonly version: FixtureVersion;
+  readonly changes: Change[] = [];
+  /** Those of event.format=journal. */
+  readonly records: ConnectRecord[] = [];
+  readonly recordOffsets: { offset: SourceOffset; records: number }[] = [];
+  /** Where the recorded history became so. */
+  readonly positions = new Map<number, JournalPosition>();
+  readonly offsets: { offset: SourceOffset; changes: number }[] = [];
+  stream!: JournalStream;
+
+  constructor(version: FixtureVersion) {
+    this.version = version;
+  }
+
+  add(from = 0, to = 8): void {
+    for (const path of fixtureSegments(this.version).slice(from, to)) cpSync(path, join(this.folder, basename(path)));
+  }
+
+  /** With `positions` the history goes by them, else by transactions. */
+  async open(
+    stored: SourceOffset | null,
+    options: Record<string, string> = {},
+    positions: ReadonlyMap<number, JournalPosition> | null = null,
+  ): Promise<void> {
+    const { settings } = parseSettings({
+      'database.hostname': 'none',
+      'database.user': 'u',
+      'database.dbname': 'd',
+      'topic.prefix': 'p',
+      'journal.source.dir': this.folder,
+      'error.timeout.ms': '0',
+      ...options,
+    });
+    const metadata = fixtureMetadata(this.version);
+    const file = join(this.folder, 'history.json');
+    const entries = metadata.history.map(entry => ({ ...entry, position: positions?.get(entry.tnx) }));
+    writeFileSync(file, JSON.stringify({ ...metadata, history: entries }));
+    const history = (await SchemaHistory.load(file))!;
+    const first: StreamPosition = {
+      guid: metadata.guid,
+      sequence: 1,
+      offset: 48,
+      open: new Map(),
+      pending: [],
+      snapshot: null,
+    };
+    const parsed = parseOffset(stored);
+    this.stream = await JournalStream.open(
+      {
+        settings: settings!,
+        common: { sourcePartition: { server: 'p' }, headers: [] },
+        logger: { error() {}, warn() {}, info() {}, debug() {} },
+        directory: new SegmentDirectory(this.folder, metadata.guid),
+        history,
+        learn: async (transaction, position, tables) => {
+          this.positions.set(transaction.number, position);
+          tables.commit(transaction.number);
+        },
+      },
+      parsed.state === 'streaming' ? parsed.position : first,
+    );
+  }
+
+  async drain(): Promise<void> {
+    for (;;) {
+      const batches = await this.stream.poll(SIGNAL);
+      if (batches.length === 0) return;
+      this.take(batches);
+    }
+  }
+
+  take(batches: readonly SourceBatch[]): void {
+    for (const batch of batches) {
+      for (let i = 0; i < batch.count; i++) {
+        const record = batch.record(i);
+        if (typeof record.value === 'string') this.records.push(record);
+        else this.changes.push(changeOf(record));
+      }
+      if (batch.sourceOffset === null) continue;
+      this.offsets.push({ offset: batch.sourceOffset, changes: this.changes.length });
+      this.recordOffsets.push({ offset: batch.sourceOffset, records: this.records.length });
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.stream.close();
+    rmSync(this.folder, { recursive: true });
+  }
+}

@@ -1,0 +1,71 @@
+/** The source against real Firebird 5.0 and 4.0: snapshot, stream, restart, DDL, blobs. */
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { test } from 'node:test';
+import { disconnect } from '../../../connectors/firebird/connection.ts';
+import { type FirebirdVersion, TestFirebird } from '../../services/localFirebird.ts';
+import { FirebirdHarness } from './sourceHarness.ts';
+
+for (const version of [5, 4] as readonly FirebirdVersion[]) {
+  test(`Firebird ${version}: rows that are there, then changes, each once`, async t => {
+    const database = await TestFirebird.create(t, version);
+    await database.run(
+      'create table T (ID integer not null primary key, V varchar(20), N numeric(12,2), B blob sub_type text)',
+    );
+    await database.run("insert into T values (1, 'one', 1.5, 'text')", "insert into T values (2, 'два', null, null)");
+    const open = await database.connect();
+    const long = await open.transactionAsync();
+    await long.queryAsync("insert into T values (3, 'open at the snapshot', 3, null)");
+    const source = new FirebirdHarness(t, database);
+    await source.start();
+    await source.pollUntil('the snapshot', changes => changes.length === 2);
+    assert.deepEqual(
+      source.changes.map(({ op, after }) => [op, after]),
+      [
+        ['r', { ID: 1, V: 'one', N: '1.50', B: 'text' }],
+        ['r', { ID: 2, V: 'два', N: null, B: null }],
+      ],
+    );
+    await long.commitAsync();
+    await disconnect(open);
+    await database.run(
+      "insert into T values (4, 'later', -0.01, null)",
+      "update T set V = 'changed', B = 'new text' where ID = 1",
+      'update T set ID = 20 where ID = 2',
+      'delete from T where ID = 3',
+    );
+    await source.pollUntil('all changes', changes =>
+      changes.some(change => change.op === null && change.before?.ID === 3),
+    );
+    assert.deepEqual(
+      source.changes.slice(2).map(({ op, before, after }) => [op, before?.ID ?? null, after?.ID ?? null]),
+      [
+        ['c', null, 3],
+        ['c', null, 4],
+        ['u', 1, 1],
+        ['d', 2, null],
+        [null, 2, null],
+        ['c', null, 20],
+        ['d', 3, null],
+        [null, 3, null],
+      ],
+    );
+    const update = source.changes[4]!;
+    assert.deepEqual(update.before, { ID: 1, V: 'one', N: '1.50', B: '__debezium_unavailable_value' });
+    assert.deepEqual(update.after, { ID: 1, V: 'changed', N: '1.50', B: 'new text' });
+    await source.poll();
+    await source.commit();
+    await source.stop();
+    const segments = readdirSync(database.archive).filter(name => /\.journal-\d+$/.test(name));
+    assert.ok(segments.length <= 2, `processed segments were deleted: ${segments.join(' ')}`);
+
+    await database.run('alter table T add F double precision default 7 not null', 'insert into T (ID) values (5)');
+    source.changes.length = 0;
+    await source.start();
+    await source.pollUntil('what came meanwhile', changes => changes.length >= 1);
+    assert.deepEqual(
+      source.changes.map(({ op, after }) => [op, after]),
+      [['c', { ID: 5, V: null, N: null, B: null, F: 7 }]],
+    );
+  });
+}
