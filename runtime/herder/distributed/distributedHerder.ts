@@ -96,8 +96,10 @@ export class DistributedHerder extends AbstractHerder implements Herder {
       const configs = await ConfigStore.follow(internalTopicOptions('config', broker, config, logger), change =>
         link.onConfig(change),
       );
-      const statusStore = await StatusStore.follow(internalTopicOptions('status', broker, config, logger), record =>
-        link.onStatus(record),
+      const statusStore = await StatusStore.follow(
+        internalTopicOptions('status', broker, config, logger),
+        workerId,
+        record => link.onStatus(record),
       );
       const parts = await herderParts(options, worker, configs, statusStore, () => link.generation());
       herder = new DistributedHerder(options, parts, supervisors, link);

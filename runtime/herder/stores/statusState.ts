@@ -44,28 +44,32 @@ export class StatusState {
     return [...this.#connectors].filter(([, s]) => s.connector !== null || s.tasks.size > 0).map(([name]) => name);
   }
 
-  apply({ key, value }: InternalRecord): void {
+  /** Returns the status that stands against the record's, where that came too late; else null. */
+  apply({ key, value }: InternalRecord): Status | null {
     const topic = /^status-topic-([^:]*):connector-(.*)$/s.exec(key);
     if (topic !== null) {
       const topics = this.#entry(topic[2]!).topics;
       if (value === null) topics.delete(topic[1]!);
       else topics.set(topic[1]!, value);
-      return;
+      return null;
     }
+    const status = value === null ? null : parseStatus(value);
     const connector = /^status-connector-(.*)$/s.exec(key);
     if (connector !== null) {
       const entry = this.#entry(connector[1]!);
-      const status = value === null ? null : parseStatus(value);
-      if (!isOutdated(status, entry.connector)) entry.connector = status;
-      return;
+      if (isOutdated(status, entry.connector)) return entry.connector;
+      entry.connector = status;
+      return null;
     }
     const task = /^status-task-(.*)-(\d+)$/s.exec(key);
-    if (task === null) return;
+    if (task === null) return null;
     const tasks = this.#entry(task[1]!).tasks;
     const id = Number(task[2]);
-    const status = value === null ? null : parseStatus(value);
+    const before = tasks.get(id) ?? null;
+    if (isOutdated(status, before)) return before;
     if (status === null) tasks.delete(id);
-    else if (!isOutdated(status, tasks.get(id) ?? null)) tasks.set(id, status);
+    else tasks.set(id, status);
+    return null;
   }
 
   #entry(name: string): ConnectorStatuses {
@@ -109,6 +113,11 @@ function statusValue(status: Status | null): unknown {
   if (status === null) return null;
   const { state, trace, workerId, version, generation } = status;
   return { state, trace, worker_id: workerId, generation, version };
+}
+
+/** The same status once more. */
+export function statusRecord(key: string, status: Status): InternalRecord {
+  return { key, value: statusValue(status) };
 }
 
 /** A null status is a tombstone. */

@@ -5,7 +5,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from '../../api/logger.ts';
 import { type InternalRecord, InternalTopic, type InternalTopicOptions } from './internalTopic.ts';
-import { StatusState } from './statusState.ts';
+import { StatusState, statusRecord } from './statusState.ts';
 
 const closeTimeoutMs = 1_000;
 /** Bound for what waits for the broker: one record for each connector, task and topic. */
@@ -17,6 +17,8 @@ export class StatusStore {
   readonly #logger: Logger;
   /** Values that are written and not yet read back, by key: until then this worker knows better than the log. */
   readonly #unread = new Map<string, string[]>();
+  /** What others wrote meanwhile, the last of each key. */
+  readonly #overtaken = new Map<string, InternalRecord>();
   #follows = false;
   #pending = new Map<string, InternalRecord>();
   #writing: Promise<void> | null = null;
@@ -31,10 +33,17 @@ export class StatusStore {
     return store;
   }
 
-  /** Reads on; `onChange` is told of what others wrote after the start. It must not throw. */
-  static async follow(options: InternalTopicOptions, onChange: (record: InternalRecord) => void): Promise<StatusStore> {
+  /**
+   * Reads on; `onChange` is told of what others wrote after the start, and must not throw. A status of `workerId` that another writes over too late is
+   * written again.
+   */
+  static async follow(
+    options: InternalTopicOptions,
+    workerId: string,
+    onChange: (record: InternalRecord) => void,
+  ): Promise<StatusStore> {
     const store = new StatusStore(options.logger);
-    store.#topic = await InternalTopic.open(options, record => store.#read(record, onChange), true);
+    store.#topic = await InternalTopic.open(options, record => store.#read(record, workerId, onChange), true);
     store.#follows = true;
     return store;
   }
@@ -79,7 +88,10 @@ export class StatusStore {
           await this.#topic.write(records);
         } catch (error) {
           // What the log has now, if anything, is the truth.
-          for (const { key } of records) this.#unread.delete(key);
+          for (const { key } of records) {
+            this.#unread.delete(key);
+            this.#overtaken.delete(key);
+          }
           this.#logger.error({ err: error, keys: records.map(record => record.key) }, 'statuses could not be written');
         }
       }
@@ -94,16 +106,33 @@ export class StatusStore {
     else values.push(JSON.stringify(value));
   }
 
-  #read(record: InternalRecord, onChange: (record: InternalRecord) => void): void {
+  #read(record: InternalRecord, workerId: string, onChange: (record: InternalRecord) => void): void {
     const { key, value } = record;
     const unread = this.#unread.get(key);
-    if (unread !== undefined) {
-      if (unread[0] === JSON.stringify(value)) unread.shift();
-      if (unread.length === 0) this.#unread.delete(key);
+    if (unread === undefined) {
+      if (!this.#pending.has(key)) this.#apply(record, workerId);
+      if (this.#follows) onChange(record);
       return;
     }
+    if (unread[0] !== JSON.stringify(value)) {
+      this.#overtaken.set(key, record);
+      return;
+    }
+    unread.shift();
+    if (unread.length > 0) return;
+    this.#unread.delete(key);
+    const overtaken = this.#overtaken.get(key);
+    if (overtaken === undefined) return;
+    this.#overtaken.delete(key);
     if (this.#pending.has(key)) return;
-    this.state.apply(record);
-    if (this.#follows) onChange(record);
+    // In the order of the log, which may show that ours came too late.
+    this.#apply(overtaken, workerId);
+    this.#apply(record, workerId);
+  }
+
+  #apply(record: InternalRecord, workerId: string): void {
+    const better = this.state.apply(record);
+    // Compaction would keep only what came too late.
+    if (this.#follows && better?.workerId === workerId) this.put(statusRecord(record.key, better));
   }
 }

@@ -73,8 +73,8 @@ test('a worker that cannot read as far as it shall says so in time', async t => 
 test('the status that this worker has just put is not taken back by an older one that is read behind it', async t => {
   const broker = await openBroker(t);
   const [one, two] = [
-    await StatusStore.follow(options(broker, 3), () => {}),
-    await StatusStore.follow(options(broker, 3), () => {}),
+    await StatusStore.follow(options(broker, 3), 'one', () => {}),
+    await StatusStore.follow(options(broker, 3), 'two', () => {}),
   ];
   t.after(() => Promise.all([one.close(), two.close()]));
   const seen = new Set<string>();
@@ -97,11 +97,31 @@ test('the status that this worker has just put is not taken back by an older one
   assert.equal(two.state.task('c', 0)?.state, 'RUNNING');
 });
 
+test('a worker that was halted and says too late that it runs nothing is overruled, in its own eyes and for good', async t => {
+  const broker = await openBroker(t);
+  const halted = await StatusStore.follow(options(broker, 3), 'halted', () => {});
+  const next = await StatusStore.follow(options(broker, 3), 'next', () => {});
+  t.after(() => Promise.all([halted.close(), next.close()]));
+  halted.put(status('RUNNING', 'halted', 1));
+  await halted.flush();
+  // Both at once: the one that was halted has not read of the other when it writes.
+  next.put(status('RUNNING', 'next', 2));
+  halted.put(status('UNASSIGNED', 'halted', 1));
+  const agree = (store: StatusStore): boolean => store.state.task('c', 0)?.workerId === 'next';
+  await waitUntil('both know better', waitMs, () => agree(halted) && agree(next));
+  await Promise.all([halted.flush(), next.flush()]);
+  await halted.readToEnd(waitMs);
+  await next.flush();
+  const last = await StatusStore.open(options(broker, 3));
+  t.after(() => last.close());
+  assert.equal(last.state.task('c', 0)?.state, 'RUNNING');
+});
+
 test('topics that another worker forgets are told', async t => {
   const broker = await openBroker(t);
   const told: string[] = [];
-  const one = await StatusStore.follow(options(broker, 3), () => {});
-  const two = await StatusStore.follow(options(broker, 3), ({ key, value }) => value === null && told.push(key));
+  const one = await StatusStore.follow(options(broker, 3), 'one', () => {});
+  const two = await StatusStore.follow(options(broker, 3), 'two', ({ key, value }) => value === null && told.push(key));
   t.after(() => Promise.all([one.close(), two.close()]));
   one.put(topicRecord('t', 'c', 0));
   await one.flush();
