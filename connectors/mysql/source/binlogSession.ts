@@ -1,5 +1,4 @@
 /** One connection that reads the log as a replica: makes itself known, asks from a position, notices a server that is gone without a word. */
-import { randomUUID } from 'node:crypto';
 import type { Connection, RowDataPacket } from 'mysql2/promise';
 import { ConnectError } from '../../../runtime/api/index.ts';
 import type { RawStream } from '../../shared/rawStream.ts';
@@ -17,9 +16,6 @@ const ANSWER_TIMEOUT_MS = 30_000;
 const QUIT = commandPacket(0x01);
 const EMPTY = Buffer.alloc(0);
 
-/** Lets the server end a session of ours that it still takes for alive. */
-const REPLICA_UUID = randomUUID();
-
 export class BinlogSession {
   readonly hasChecksum: boolean;
   private readonly stream: RawStream;
@@ -32,10 +28,16 @@ export class BinlogSession {
     this.timer.unref();
   }
 
-  static async open(settings: SourceSettings, position: LogPosition, signal: AbortSignal): Promise<BinlogSession> {
+  /** `uuid`, the same for all sessions of one reader, lets the server end one that it still takes for alive. */
+  static async open(
+    settings: SourceSettings,
+    position: LogPosition,
+    uuid: string,
+    signal: AbortSignal,
+  ): Promise<BinlogSession> {
     const connection = await connect(settings, { isRaw: true });
     try {
-      const hasChecksum = await prepare(connection, settings, position);
+      const hasChecksum = await prepare(connection, settings, position, uuid);
       const serverId = settings.serverId ?? (await freeServerId(connection));
       const { stream } = takeStream(connection, true);
       const session = new BinlogSession(stream, settings.silenceMs, hasChecksum);
@@ -84,7 +86,12 @@ export class BinlogSession {
 }
 
 /** Session settings of a replica; returns whether events will have checksums. */
-async function prepare(connection: Connection, settings: SourceSettings, position: LogPosition): Promise<boolean> {
+async function prepare(
+  connection: Connection,
+  settings: SourceSettings,
+  position: LogPosition,
+  uuid: string,
+): Promise<boolean> {
   const [rows] = await connection.query<RowDataPacket[]>('SELECT @@global.binlog_checksum AS checksum');
   const checksum = String(rows[0]!.checksum).toUpperCase();
   if (checksum !== 'NONE' && checksum !== 'CRC32') {
@@ -96,8 +103,8 @@ async function prepare(connection: Connection, settings: SourceSettings, positio
     source_binlog_checksum: `'${checksum}'`,
     master_heartbeat_period: periodNs,
     source_heartbeat_period: periodNs,
-    slave_uuid: `'${REPLICA_UUID}'`,
-    replica_uuid: `'${REPLICA_UUID}'`,
+    slave_uuid: `'${uuid}'`,
+    replica_uuid: `'${uuid}'`,
   };
   if (settings.connector === 'mariadb') {
     variables.mariadb_slave_capability = '4';

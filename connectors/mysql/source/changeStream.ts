@@ -2,6 +2,7 @@
  * The stream of changes over however many connections it takes: decodes what arrives, looks tables up, connects again with back-off where the connection
  * is lost.
  */
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Connection } from 'mysql2/promise';
 import { ConnectError, type Logger, type SourceBatch } from '../../../runtime/api/index.ts';
@@ -29,6 +30,7 @@ export interface StreamOptions {
 
 export class ChangeStream {
   private readonly options: StreamOptions;
+  private readonly uuid = randomUUID();
   private session: BinlogSession | null = null;
   private catalog: Connection | null = null;
   private decoder: BinlogDecoder | null = null;
@@ -75,7 +77,7 @@ export class ChangeStream {
 
   private async openSession(): Promise<void> {
     const { settings, common, versions, signal } = this.options;
-    const session = await BinlogSession.open(settings, this.lastPosition, signal);
+    const session = await BinlogSession.open(settings, this.lastPosition, this.uuid, signal);
     this.session = session;
     this.decoder = new BinlogDecoder(
       {

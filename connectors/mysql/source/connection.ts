@@ -89,7 +89,7 @@ export const isConnectionLoss = (error: unknown): boolean =>
 /** What a user can do about an error of the driver or the server. */
 export function sourceError(error: unknown, settings: SourceSettings): ConnectError {
   if (error instanceof ConnectError) return error;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
   const make = (code: ErrorCode, text: string, retriable: boolean): ConnectError =>
     new ConnectError(code, text, { cause: error, retriable });
   if (isConnectionLoss(error)) {

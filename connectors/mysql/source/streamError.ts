@@ -10,7 +10,8 @@ export function streamError(bytes: Buffer, start: number, end: number): ConnectE
     return new ConnectError('MYSQL_UNREACHABLE', 'the server ended the stream of its log', { retriable: true });
   }
   const error = serverError(bytes, start, end);
-  const { message, errno } = error;
+  const { errno } = error;
+  const message = error.message.replace(/\.$/, '');
   if (errno === 1236 && /same server_(uuid|id)|server_id as this|another (slave|replica)/i.test(message)) {
     return new ConnectError('MYSQL_SERVER_ID_TAKEN', `${message}. Give each connector its own database.server.id.`, {
       cause: error,

@@ -260,3 +260,19 @@ test('a snapshot under a load of changes joins the log without a gap', { timeout
     await harness.stop();
   }
 });
+
+test('two readers of one process do not end each other', async t => {
+  const [a, b] = [await MysqlHarness.open(t), await MysqlHarness.open(t)];
+  for (const harness of [a, b]) {
+    await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY)');
+    await harness.start({ 'snapshot.mode': 'no_data' });
+    await harness.pollUntilStreaming();
+  }
+  for (let round = 1; round <= 3; round++) {
+    for (const harness of [a, b]) {
+      await harness.sql.query(`INSERT INTO t VALUES (${round})`);
+      await harness.pollUntil(round);
+    }
+  }
+  assert.deepEqual([...a.warnings, ...b.warnings], []);
+});
