@@ -85,6 +85,11 @@ function attach(address: FirebirdAddress, signal: AbortSignal): Promise<Database
 const innerOf = (database: Database): { connection?: { _socket?: Socket | null; _pooled: boolean } } =>
   database as unknown as { connection?: { _socket?: Socket | null; _pooled: boolean } };
 
+/** Ends the connection at once: the server rolls back what it was doing. Calls that are under way never end. */
+export function abandon(database: Database): void {
+  innerOf(database).connection?._socket?.destroy();
+}
+
 /** Ends the connection, also where the server does not answer any more. */
 export async function disconnect(database: Database | null): Promise<void> {
   if (database === null) return;
@@ -92,7 +97,7 @@ export async function disconnect(database: Database | null): Promise<void> {
   const late = delay(DETACH_TIMEOUT_MS, undefined, { signal: bound.signal }).catch(() => {});
   await Promise.race([database.detachAsync(true).catch(() => {}), late]);
   bound.abort();
-  innerOf(database).connection?._socket?.destroy();
+  abandon(database);
 }
 
 const GDS = {

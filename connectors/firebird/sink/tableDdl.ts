@@ -1,0 +1,98 @@
+/** CREATE TABLE and ALTER TABLE from the schemas of records: types that hold every value of the field exactly. Pure text. */
+import { ConnectError } from '../../../runtime/api/index.ts';
+import { decimalScale, type Schema } from '../../../schemas/data/index.ts';
+import type { WantedColumn } from '../../shared/rowPlan.ts';
+import { sourceKind } from '../../shared/sourceKind.ts';
+import type { TableName } from '../../shared/tableName.ts';
+import { quoteName } from '../connection.ts';
+import type { TargetTable } from './catalog.ts';
+
+const KAFKA_TYPES = ['varchar(249) character set utf8', 'integer', 'bigint'];
+/** An index key has a quarter of a page. */
+const KEY_TEXT = 'varchar(255) character set utf8';
+const KEY_BYTES = 'varbinary(255)';
+const TEXT = 'blob sub_type text character set utf8';
+const MAX_DIGITS = 38;
+
+export const tableSql = (name: TableName): string => quoteName(name.table);
+
+function typeOf({ name, field, input, isKey }: WantedColumn): string {
+  if (input.from === 'kafka') return KAFKA_TYPES[input.index]!;
+  const { schema } = field;
+  if (schema === null)
+    throw new ConnectError(
+      'SINK_SCHEMA_NEEDED',
+      `field "${name}" comes without schema, so that no column can be made for it; create it by hand, or use a converter that carries schemas`,
+    );
+  return fromKind(schema, isKey);
+}
+
+function fromKind(schema: Schema, isKey: boolean): string {
+  switch (sourceKind(schema)) {
+    case 'integer':
+      return schema.type === 'INT64' ? 'bigint' : schema.type === 'INT32' ? 'integer' : 'smallint';
+    case 'float':
+      return schema.type === 'FLOAT32' ? 'float' : 'double precision';
+    case 'boolean':
+      return 'boolean';
+    case 'decimal':
+      return decimalType(schema);
+    case 'variableScaleDecimal':
+      return 'decfloat(34)';
+    case 'bytes':
+    case 'bits':
+      return isKey ? KEY_BYTES : 'blob sub_type binary';
+    case 'date':
+    case 'isoDate':
+      return 'date';
+    case 'timeMs':
+    case 'timeUs':
+    case 'timeNs':
+    case 'isoTime':
+      return 'time';
+    case 'timestampMs':
+    case 'timestampUs':
+    case 'timestampNs':
+    case 'isoTimestamp':
+      return 'timestamp';
+    case 'zonedTimestamp':
+      return 'timestamp with time zone';
+    case 'zonedTime':
+      return 'time with time zone';
+    case 'durationUs':
+    case 'durationNs':
+      return 'bigint';
+    case 'uuid':
+      return 'char(36) character set ascii';
+    default:
+      return isKey ? KEY_TEXT : TEXT;
+  }
+}
+
+function decimalType(schema: Schema): string {
+  const precision = Number(schema.parameters?.['connect.decimal.precision']);
+  const scale = decimalScale(schema);
+  if (scale < 0 || scale > MAX_DIGITS || precision > MAX_DIGITS) return scale === 0 ? 'int128' : 'decfloat(34)';
+  return `numeric(${Number.isInteger(precision) && precision > 0 ? precision : MAX_DIGITS},${scale})`;
+}
+
+export function createTableSql(name: TableName, wanted: readonly WantedColumn[]): string {
+  const columns = wanted.map(w => `${quoteName(w.name)} ${typeOf(w)}${w.isKey ? ' not null' : ''}`);
+  const key = wanted.filter(w => w.isKey).map(w => quoteName(w.name));
+  if (key.length > 0) columns.push(`primary key (${key.join(', ')})`);
+  return `create table ${tableSql(name)} (${columns.join(', ')})`;
+}
+
+/** Throws for a field that existing rows cannot have. */
+export function addColumnsSql(table: TargetTable, missing: readonly WantedColumn[]): string {
+  const required = missing.find(
+    ({ field: { schema } }) => schema !== null && !schema.optional && schema.defaultValue === undefined,
+  );
+  if (required)
+    throw new ConnectError(
+      'SINK_COLUMN_REQUIRED',
+      `field "${required.name}" is new and may not be null, so that no column can be added for it to the rows of ${table.name}; add the column by hand, or make the field optional`,
+      { place: { table: table.name, column: required.name } },
+    );
+  return `alter table ${table.sql} ${missing.map(w => `add ${quoteName(w.name)} ${typeOf(w)}`).join(', ')}`;
+}
