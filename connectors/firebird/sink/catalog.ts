@@ -66,6 +66,10 @@ export async function readTable(database: Database, { table: wanted }: TableName
     uniqueKeys: ordered.map(key => key.columns),
     // Rights are known when a statement is refused.
     rights: { insert: true, update: true, delete: true, truncate: true },
+    // One connection writes: the order of all rows is kept, whatever the rules.
+    hasFurtherRules: true,
+    foreignGroup: 0,
+    foreignDepth: 0,
   };
 }
 
@@ -79,6 +83,7 @@ function columnOf(row: Row): TargetColumn {
     isNotNull: Number(row.REQUIRED) === 1,
     hasDefault: Number(row.DEF) === 1 || row.IDENT !== null,
     isGenerated: Number(row.COMPUTED) === 1,
+    comparesByBytes: false,
     kind,
     typeSql,
     scale,

@@ -67,6 +67,7 @@ export function columnCodec(column: TargetColumn, schema: Schema | null): Column
 const bytesCodec: ColumnCodec = {
   form: FORM.bytes,
   isBytes: true,
+  isNative: false,
   parameter: '?',
   write: (value, out) => {
     if (!(value instanceof Uint8Array)) throw new RangeError('it is no bytes');
@@ -80,6 +81,7 @@ const bytesCodec: ColumnCodec = {
 const textCodec = (text: ToText, parameter: string): ColumnCodec => ({
   form: FORM.text,
   isBytes: false,
+  isNative: false,
   parameter,
   write: (value, out) => writeText(text(value), out),
 });
