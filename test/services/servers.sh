@@ -38,14 +38,18 @@ up() {
 start() {
   : >"$started"
   clients
-  up "Kafka 4.3" "KAFKA_VERSION=4.3.1 KAFKA_PORT=9092" kafka.sh
-  up "schema registry" "REGISTRY_PORT=8081" schema-registry.sh
+  # What needs the system's own package manager goes one after the other, the rest beside it.
+  local lanes=() lane
+  { up "Kafka 4.3" "KAFKA_VERSION=4.3.1 KAFKA_PORT=9092" kafka.sh && up "schema registry" "REGISTRY_PORT=8081" schema-registry.sh; } &
+  lanes+=($!)
+  up "MySQL 9.7" "PORT=13306" mysql.sh &
+  lanes+=($!)
+  { up "Firebird 5.0" "PORT=13050 FB_MAJOR=5" firebird.sh && up "Firebird 4.0" "PORT=13040 FB_MAJOR=4" firebird.sh; } &
+  lanes+=($!)
   up "PostgreSQL 18" "PORT=15432 PG_VERSION=18" postgres.sh
   up "PostgreSQL 15" "PORT=15433 PG_VERSION=15" postgres.sh
-  up "MySQL 9.7" "PORT=13306" mysql.sh
   up "MariaDB 10.11" "PORT=13307" mariadb.sh
-  up "Firebird 5.0" "PORT=13050 FB_MAJOR=5" firebird.sh
-  up "Firebird 4.0" "PORT=13040 FB_MAJOR=4" firebird.sh
+  for lane in "${lanes[@]}"; do wait "$lane"; done
 }
 
 stop() {
