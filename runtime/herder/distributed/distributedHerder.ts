@@ -246,18 +246,22 @@ export class DistributedHerder extends AbstractHerder implements Herder {
   /** As the leader of a new generation. */
   #lead(owners: ReadonlyMap<string, string>): void {
     const { statuses, configs } = this.parts;
+    const configured = this.#configured();
+    const present = new Set([...owners.values()].map(url => new URL(url).host));
     // What waits for a worker that is gone must not seem to run.
     statuses.unassign((_, connector, task) => {
       const key = workKey({ connector, task: task ?? connectorTask });
-      return this.#configured().has(key) && !owners.has(key);
+      return configured.has(key) && !owners.has(key);
     });
     for (const name of statuses.names()) {
       const entry = configs.state.connector(name);
-      if (entry === null) statuses.forget(name);
-      const present = new Set([...owners.values()].map(url => new URL(url).host));
+      if (entry === null) {
+        statuses.forget(name);
+        continue;
+      }
+      // Left by a worker that was gone before it could say that its tasks are no more.
       for (const [task, { workerId }] of statuses.tasks(name)) {
-        if (entry !== null && task >= entry.taskConfigs.length && !present.has(workerId))
-          statuses.forgetTask(name, task);
+        if (task >= entry.taskConfigs.length && !present.has(workerId)) statuses.forgetTask(name, task);
       }
     }
     this.#keepSessionKey();
