@@ -321,3 +321,48 @@ test('MariaDB: compressed events, statements and transactions are published', as
   );
   assert.equal((statuses[0] as { id: string }).id, all[0]!.source.gtid);
 });
+
+test('events carry their statement where it is logged and asked for', async t => {
+  const harness = await MysqlHarness.open(t);
+  await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY)');
+  await harness.start({ 'snapshot.mode': 'no_data', 'include.query': 'true' });
+  await harness.pollUntilStreaming();
+  await harness.sql.query('SET SESSION binlog_rows_query_log_events = ON');
+  await harness.sql.query('INSERT INTO t VALUES (1), (2)');
+  await harness.sql.query('UPDATE t SET id = 3 WHERE id = 1');
+  await harness.sql.query('SET SESSION binlog_rows_query_log_events = OFF');
+  await harness.sql.query('INSERT INTO t VALUES (9)');
+  await harness.pollWhile(() => events(harness).length < 5);
+  assert.deepEqual(
+    events(harness).map(({ source }) => source.query),
+    [
+      'INSERT INTO t VALUES (1), (2)',
+      'INSERT INTO t VALUES (1), (2)',
+      'UPDATE t SET id = 3 WHERE id = 1',
+      'UPDATE t SET id = 3 WHERE id = 1',
+      null,
+    ],
+  );
+});
+
+test('another server of the topology is followed by GTIDs, whatever its files are called', async t => {
+  const harness = await MysqlHarness.open(t);
+  await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY)');
+  await harness.start({ 'snapshot.mode': 'no_data' });
+  await harness.pollUntilStreaming();
+  await harness.sql.query('INSERT INTO t VALUES (1)');
+  await harness.pollUntil(1);
+  await harness.stop();
+  await harness.sql.query('INSERT INTO t VALUES (2)');
+  harness.stored = { ...harness.offset, file: 'elsewhere.000007', pos: 12345 };
+  await harness.start();
+  await harness.pollUntil(2);
+  assert.deepEqual(
+    events(harness).map(({ op, after }) => [op, after?.id]),
+    [
+      ['c', 1],
+      ['c', 2],
+    ],
+  );
+  assert.match(String(harness.offset!.file), /^binlog\./);
+});
