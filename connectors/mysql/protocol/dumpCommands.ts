@@ -16,8 +16,9 @@ const text = (value: string): Buffer => {
 export const registerReplica = (serverId: number, host: string): Buffer =>
   commandPacket(0x15, uint(serverId, 4), text(host), text(''), text(''), uint(0, 2), uint(0, 4), uint(0, 4));
 
-export const dumpFrom = (file: string, position: number, serverId: number): Buffer =>
-  commandPacket(0x12, uint(position, 4), uint(0, 2), uint(serverId, 4), Buffer.from(file));
+/** MariaDB sends the statements of changes only where the flag 2 asks for them. */
+export const dumpFrom = (file: string, position: number, serverId: number, hasStatements: boolean): Buffer =>
+  commandPacket(0x12, uint(position, 4), uint(hasStatements ? 2 : 0, 2), uint(serverId, 4), Buffer.from(file));
 
 export function dumpMissing(set: MysqlGtidSet, serverId: number): Buffer {
   const data = set.encode();

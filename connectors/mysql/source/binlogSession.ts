@@ -44,10 +44,16 @@ export class BinlogSession {
       stream.write(registerReplica(serverId, 'millrace'));
       await session.expectOk(signal);
       const { gtids } = position;
+      const isMariaDb = settings.connector === 'mariadb';
       const command =
-        gtids !== null && settings.connector === 'mysql'
+        gtids !== null && !isMariaDb
           ? dumpMissing(MysqlGtidSet.parse(gtids), serverId)
-          : dumpFrom(gtids === null ? position.file : '', gtids === null ? position.position : 4, serverId);
+          : dumpFrom(
+              gtids === null ? position.file : '',
+              gtids === null ? position.position : 4,
+              serverId,
+              isMariaDb && settings.includeQuery,
+            );
       stream.write(command);
       return session;
     } catch (error) {

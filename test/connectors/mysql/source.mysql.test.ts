@@ -276,3 +276,93 @@ test('two readers of one process do not end each other', async t => {
   }
   assert.deepEqual([...a.warnings, ...b.warnings], []);
 });
+
+test('MariaDB: compressed events, statements and transactions are published', async t => {
+  const harness = await MysqlHarness.open(t, { url: MARIADB_URL });
+  await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(2000))');
+  await harness.start({ 'snapshot.mode': 'no_data', 'include.query': 'true', 'provide.transaction.metadata': 'true' });
+  await harness.pollUntilStreaming();
+  await harness.sql.query('SET GLOBAL log_bin_compress = ON, GLOBAL log_bin_compress_min_len = 10');
+  harness.cleanup.push('SET GLOBAL log_bin_compress = DEFAULT, GLOBAL log_bin_compress_min_len = DEFAULT');
+  await harness.newSession();
+  await harness.sql.query('SET SESSION binlog_annotate_row_events = ON');
+  await harness.sql.query('BEGIN');
+  await harness.sql.query("INSERT INTO t VALUES (1, REPEAT('a', 2000)), (2, REPEAT('b', 2000))");
+  await harness.sql.query("UPDATE t SET v = CONCAT(v, '') , id = id + 10");
+  await harness.sql.query('DELETE FROM t WHERE id = 11');
+  await harness.sql.query('COMMIT');
+  await harness.pollWhile(() => events(harness).length < 7);
+  const all = events(harness);
+  assert.deepEqual(
+    all.map(({ op, before, after }) => [op, before?.id, after?.id, String(after?.v ?? before?.v).length]),
+    [
+      ['c', undefined, 1, 2000],
+      ['c', undefined, 2, 2000],
+      ['d', 1, undefined, 2000],
+      ['c', undefined, 11, 2000],
+      ['d', 2, undefined, 2000],
+      ['c', undefined, 12, 2000],
+      ['d', 11, undefined, 2000],
+    ],
+  );
+  assert.match(String(all[0]!.source.query), /^INSERT INTO t/);
+  assert.match(String(all[6]!.source.query), /^DELETE FROM t/);
+  assert.match(String(all[0]!.source.gtid), /^0-\d+-\d+$/);
+  assert.deepEqual(
+    all.map(({ transaction }) => transaction?.total_order),
+    [1n, 2n, 3n, 4n, 5n, 6n, 7n],
+  );
+  const statuses = harness.records
+    .filter(({ topic }) => topic.endsWith('.transaction'))
+    .map(({ value }) => plain(value));
+  assert.deepEqual(
+    statuses.map(value => (value as { status: string; id: string }).status),
+    ['BEGIN', 'END'],
+  );
+  assert.equal((statuses[0] as { id: string }).id, all[0]!.source.gtid);
+});
+
+test('events carry their statement where it is logged and asked for', async t => {
+  const harness = await MysqlHarness.open(t);
+  await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY)');
+  await harness.start({ 'snapshot.mode': 'no_data', 'include.query': 'true' });
+  await harness.pollUntilStreaming();
+  await harness.sql.query('SET SESSION binlog_rows_query_log_events = ON');
+  await harness.sql.query('INSERT INTO t VALUES (1), (2)');
+  await harness.sql.query('UPDATE t SET id = 3 WHERE id = 1');
+  await harness.sql.query('SET SESSION binlog_rows_query_log_events = OFF');
+  await harness.sql.query('INSERT INTO t VALUES (9)');
+  await harness.pollWhile(() => events(harness).length < 5);
+  assert.deepEqual(
+    events(harness).map(({ source }) => source.query),
+    [
+      'INSERT INTO t VALUES (1), (2)',
+      'INSERT INTO t VALUES (1), (2)',
+      'UPDATE t SET id = 3 WHERE id = 1',
+      'UPDATE t SET id = 3 WHERE id = 1',
+      null,
+    ],
+  );
+});
+
+test('another server of the topology is followed by GTIDs, whatever its files are called', async t => {
+  const harness = await MysqlHarness.open(t);
+  await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY)');
+  await harness.start({ 'snapshot.mode': 'no_data' });
+  await harness.pollUntilStreaming();
+  await harness.sql.query('INSERT INTO t VALUES (1)');
+  await harness.pollUntil(1);
+  await harness.stop();
+  await harness.sql.query('INSERT INTO t VALUES (2)');
+  harness.stored = { ...harness.offset, file: 'elsewhere.000007', pos: 12345 };
+  await harness.start();
+  await harness.pollUntil(2);
+  assert.deepEqual(
+    events(harness).map(({ op, after }) => [op, after?.id]),
+    [
+      ['c', 1],
+      ['c', 2],
+    ],
+  );
+  assert.match(String(harness.offset!.file), /^binlog\./);
+});
