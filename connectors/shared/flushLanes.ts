@@ -41,7 +41,7 @@ export class FlushLanes {
     if (elapsedMs < WINDOW_MS) return;
     const isHeldUp = this.#waitedMs > elapsedMs * WAIT_SHARE;
     if (isHeldUp) await this.drain();
-    this.#setSpread(isHeldUp);
+    this.#setSpread(isHeldUp && this.#lanes.every(lane => lane.isEmpty));
   }
 
   #setSpread(isSpread: boolean): void {
@@ -96,6 +96,15 @@ export class FlushLanes {
 
   async drain(): Promise<void> {
     await Promise.all(this.#lanes.map(lane => lane.drain()));
+  }
+
+  /** The records behind which nothing is safe, although everything is drained. */
+  *heldOrigins(): Iterable<readonly [batch: unknown, index: number]> {
+    for (const lane of this.#lanes) yield* lane.held.origins();
+  }
+
+  forgetHeld(isGone: (batch: unknown) => boolean): void {
+    for (const lane of this.#lanes) lane.held.forget(isGone);
   }
 
   async abandon(): Promise<void> {

@@ -272,6 +272,8 @@ export interface SqlSinkSettings {
   readonly lingerMs: number;
   readonly maxRetries: number | null;
   readonly retryBackoffMs: number;
+  /** As `FlushBounds` has it, where the sink can tell that one row stands in the way of another. */
+  readonly holdMs?: number;
 }
 
 const KAFKA_COLUMNS = ['__connect_topic', '__connect_partition', '__connect_offset'];

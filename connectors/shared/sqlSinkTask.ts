@@ -186,7 +186,18 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
       await this.#lanes!.drain();
       await this.#storePositions(current);
     });
-    return current;
+    return this.#beforeHeld(current);
+  }
+
+  #beforeHeld(current: ReadonlyMap<TopicPartition, number>): ReadonlyMap<TopicPartition, number> {
+    const safe = new Map(current);
+    for (const [origin, index] of this.#lanes!.heldOrigins()) {
+      const batch = origin as SinkBatch;
+      const offset = batch.offset(index);
+      for (const [partition, position] of safe)
+        if (isSamePartition(partition, batch) && offset < position) safe.set(partition, offset);
+    }
+    return safe;
   }
 
   /** Records that gave no rows are behind the task as well. */
@@ -200,6 +211,8 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
 
   async close(partitions: readonly TopicPartition[] = []): Promise<void> {
     if (!this.#context.signal.aborted) await this.#failing(() => this.#lanes!.drain());
+    // They come again, to whoever has the partition then.
+    this.#lanes!.forgetHeld(origin => partitions.some(partition => isSamePartition(partition, origin as SinkBatch)));
     this.#ledger?.release(partitions);
   }
 
@@ -226,6 +239,9 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
     }
   }
 }
+
+const isSamePartition = (a: TopicPartition, b: TopicPartition): boolean =>
+  a.partition === b.partition && a.topic === b.topic;
 
 const needsKey = ({ keyMode, insertMode }: SqlSinkSettings): boolean =>
   keyMode === 'record_key' && insertMode !== 'insert';

@@ -14,7 +14,15 @@ import type { ShapeList } from '../../shared/rowShape.ts';
 import type { InsertMode } from '../../shared/sqlSinkConfig.ts';
 import type { CopyTrust } from './copyTrust.ts';
 import type { OffsetStore } from './offsetStore.ts';
-import { classifyPgFailure, isState, reasonOf, refusedColumn, UNIQUE_VIOLATION } from './pgFailure.ts';
+import {
+  classifyPgFailure,
+  EXCLUSION_VIOLATION,
+  FOREIGN_KEY_VIOLATION,
+  isState,
+  reasonOf,
+  refusedColumn,
+  UNIQUE_VIOLATION,
+} from './pgFailure.ts';
 import type { PgShape, PgTypes } from './pgTypes.ts';
 import { runScript, type Statement } from './script.ts';
 import type { Session } from './session.ts';
@@ -80,6 +88,15 @@ export class Applier implements FlushTarget {
 
   classify(error: unknown): FailureClass {
     return classifyPgFailure(error);
+  }
+
+  /** With exactly-once offsets move on with the rows behind: nothing can be held back. */
+  isCollision(error: unknown): boolean {
+    if (this.#offsets !== null) return false;
+    return (
+      isState(error, FOREIGN_KEY_VIOLATION) ||
+      (this.#mode !== 'insert' && isState(error, UNIQUE_VIOLATION, EXCLUSION_VIOLATION))
+    );
   }
 
   async write(log: RowLog, from: number, to: number): Promise<void> {

@@ -10,7 +10,9 @@ const TRANSIENT_STATES = new Set(['55P03', '55006', '25006']);
 /** Classes 21 cardinality, 22 data, 23 constraint, 44 check option, 54 limits, P0 raised by triggers. */
 const RECORD_CLASSES = new Set(['21', '22', '23', '44', '54', 'P0', '38', '39']);
 
+export const FOREIGN_KEY_VIOLATION = '23503';
 export const UNIQUE_VIOLATION = '23505';
+export const EXCLUSION_VIOLATION = '23P01';
 
 const sqlState = (error: unknown): string | null =>
   error instanceof DatabaseError && error.code !== undefined ? error.code : null;

@@ -31,7 +31,10 @@ const RACED = ['42P07', '42701', '42710', '23505', 'XX000'];
 
 export const postgresSink: SqlSinkKind<PgTypes> = {
   checkConfig: checkSinkConfig,
-  settings: config => sqlSinkSettings(sinkConfigDef.parse(config).values, config),
+  settings: config => {
+    const { values } = sinkConfigDef.parse(config);
+    return { ...sqlSinkSettings(values, config), holdMs: values['refused.hold.ms'] };
+  },
   target: ({ config, settings, shapes, context }) => {
     const { values } = sinkConfigDef.parse(config);
     const options = connectionOptions(connectionKeys(values));
