@@ -44,6 +44,16 @@ export const deliveryKeys = {
     group: 'Writes',
     orderInGroup: 10,
   },
+  'refused.hold.ms': {
+    type: 'INT',
+    default: 30_000,
+    min: 0,
+    importance: 'LOW',
+    documentation:
+      'How long a row is held back that the target refuses because of another one (a unique value, a foreign key), since rows to come may clear the way; 0 = not at all. Meanwhile other rows are written, and no offset behind it is committed. Not with exactly-once.',
+    group: 'Writes',
+    orderInGroup: 12,
+  },
 } as const satisfies ConfigKeys;
 
 export type DeliveryValues = ConfigValues<typeof deliveryKeys>;

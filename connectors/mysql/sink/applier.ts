@@ -11,7 +11,15 @@ import type { FailureClass } from '../../shared/retryTransient.ts';
 import type { RowLog } from '../../shared/rowLog.ts';
 import type { ShapeList } from '../../shared/rowShape.ts';
 import type { InsertMode } from '../../shared/sqlSinkConfig.ts';
-import { classifyMysqlFailure, reasonOf, refusedColumn } from './mysqlFailure.ts';
+import {
+  classifyMysqlFailure,
+  DUPLICATE_ENTRY,
+  FOREIGN_KEY_ERRORS,
+  isErrno,
+  reasonOf,
+  refusedColumn,
+  SUBQUERY_ROWS,
+} from './mysqlFailure.ts';
 import type { MysqlShape, MysqlTypes } from './mysqlTypes.ts';
 import { checkRefused, type MysqlOffsets, OffsetsRefused } from './offsetStore.ts';
 import { type Counted, Script } from './script.ts';
@@ -54,6 +62,15 @@ export class Applier implements FlushTarget {
 
   classify(error: unknown): FailureClass {
     return classifyMysqlFailure(error);
+  }
+
+  /** With exactly-once offsets move on with the rows behind: nothing can be held back. */
+  isCollision(error: unknown): boolean {
+    if (this.#offsets !== null) return false;
+    return (
+      isErrno(error, ...FOREIGN_KEY_ERRORS) ||
+      (this.#mode !== 'insert' && isErrno(error, DUPLICATE_ENTRY, SUBQUERY_ROWS))
+    );
   }
 
   async write(log: RowLog, from: number, to: number): Promise<void> {

@@ -27,6 +27,9 @@ export const DUPLICATE_ENTRY = 1062;
 /** A scalar subquery gave two rows: how our own statements tell that a row would be put in the place of another one. */
 export const SUBQUERY_ROWS = 1242;
 
+/** A child without its parent, a parent that has children. */
+export const FOREIGN_KEY_ERRORS = [1216, 1217, 1451, 1452];
+
 /** A row that no statement can hold. */
 export class RowTooLarge extends Error {
   constructor(bytes: number, maxAllowedPacket: number) {

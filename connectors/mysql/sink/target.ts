@@ -39,7 +39,10 @@ const DATABASE_DENIED = 1044;
 
 export const mysqlSink: SqlSinkKind<MysqlTypes> = {
   checkConfig: checkSinkConfig,
-  settings: config => sqlSinkSettings(sinkConfigDef.parse(config).values, config),
+  settings: config => {
+    const { values } = sinkConfigDef.parse(config);
+    return { ...sqlSinkSettings(values, config), holdMs: values['refused.hold.ms'] };
+  },
   target: ({ config, settings, shapes, context }) => {
     const { values } = sinkConfigDef.parse(config);
     const options = connectionOptions(connectionKeys(values));
