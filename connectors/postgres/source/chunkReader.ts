@@ -15,6 +15,8 @@ export interface ChunkRequest {
   /** Columns of the key by which the table is read. */
   readonly surrogateKey: string | null;
   readonly filter: string | null;
+  /** Whether events have another key than that of the table. */
+  readonly hasChosenKey: boolean;
   /** Null = from the beginning. */
   readonly lastKey: Key | null;
   readonly maximumKey: Key | null;
@@ -72,9 +74,19 @@ async function read(
   const { table, filter, lastKey, size } = request;
   const version = await versions.resolveForSnapshot(client, table.oid);
   if (version === null) return { kind: 'none', why: 'it is not there any more' };
-  const key = await keyOf(client, request);
+  const key = await keyOf(client, table, request.surrogateKey);
   if (key.length === 0) return { kind: 'none', why: 'it has no primary key; name a unique column as surrogate-key' };
   if (version.keySchema === null) return { kind: 'none', why: 'its events have no key' };
+  if (request.hasChosenKey) {
+    const eventKey = version.keyIndexes.map(i => version.rowColumns[i]!.name);
+    const rowKey = await keyOf(client, table, null);
+    if (rowKey.length === 0 || !rowKey.every(({ column }) => eventKey.includes(column))) {
+      return {
+        kind: 'none',
+        why: 'message.key.columns leaves out columns of its key: changes of one row would hide others',
+      };
+    }
+  }
   const name = `${table.kind === 'table' ? 'ONLY ' : ''}${quoteName(table.schema)}.${quoteName(table.name)} AS t`;
   // With the table's name: ORDER BY would take the name alone for the text that is selected.
   const columns = key.map(({ column }) => `t.${quoteName(column)}`).join(', ');
@@ -106,7 +118,8 @@ async function read(
 /** The primary key, else the first unique index over NOT NULL columns; types as a cast has to name them. */
 async function keyOf(
   client: pg.Client,
-  { table, surrogateKey }: ChunkRequest,
+  table: TableName,
+  surrogateKey: string | null,
 ): Promise<readonly { readonly column: string; readonly type: string }[]> {
   const { rows } = await client.query(
     `WITH key AS (
@@ -119,9 +132,10 @@ async function keyOf(
        FROM key, unnest(key.indkey) WITH ORDINALITY AS k(number, ord) JOIN pg_attribute a ON a.attrelid = ${table.oid} AND a.attnum = k.number
       WHERE k.ord <= key.indnkeyatts AND $1::text IS NULL
      UNION ALL
-     SELECT a.attname, format_type(a.atttypid, -1) FROM pg_attribute a WHERE a.attrelid = ${table.oid} AND a.attname = $1`,
+     SELECT a.attname, format_type(a.atttypid, -1) FROM pg_attribute a WHERE a.attrelid = ${table.oid} AND a.attname = $1 AND a.attnotnull`,
     [surrogateKey],
   );
-  if (surrogateKey !== null && rows.length === 0) throw new Error(`${fullName(table)} has no column "${surrogateKey}"`);
+  if (surrogateKey !== null && rows.length === 0)
+    throw new Error(`${fullName(table)} has no column "${surrogateKey}" that is NOT NULL`);
   return rows;
 }

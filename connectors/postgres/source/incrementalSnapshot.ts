@@ -128,7 +128,8 @@ export class IncrementalSnapshot {
     const { lastKey, maximumKey } = this.state;
     const { filter, surrogateKey } = collection;
     const size = settings.chunkSize;
-    const request = { table: this.table, surrogateKey, filter, lastKey, maximumKey, size };
+    const hasChosenKey = settings.keyColumns(collection.id) !== null;
+    const request = { table: this.table, surrogateKey, filter, hasChosenKey, lastKey, maximumKey, size };
     return await readChunk(this.client, request, versions, published, signal);
   }
 

@@ -53,7 +53,7 @@ export class TransactionReplay {
     while (length < PIECE_BYTES && (await this.fill())) length = this.convert(length);
     if (this.position === this.transaction.bytes.byteLength && this.inputLength === 0) {
       this.state = 'ended';
-      length = this.end(length);
+      length = this.beginLsnAt >= 0 ? this.withoutBegin(length) : this.end(length);
     }
     this.beginLsnAt = -1;
     return this.buffers.output.subarray(0, length);
@@ -112,6 +112,13 @@ export class TransactionReplay {
     this.commit.copy(this.buffers.output, at + HEAD_BYTES + 9, HEAD_BYTES + 22, HEAD_BYTES + 30);
     this.commit.copy(this.buffers.output, at + HEAD_BYTES + 17, HEAD_BYTES + 1, HEAD_BYTES + 5);
     return at + BEGIN_BYTES;
+  }
+
+  /** A transaction without changes leaves its descriptions only: after a commit the server sends nothing of it. */
+  private withoutBegin(length: number): number {
+    const begin = this.beginLsnAt - 6;
+    this.buffers.output.copyWithin(begin, begin + BEGIN_BYTES, length);
+    return length - BEGIN_BYTES;
   }
 
   /** C: byte flags, int64 commit lsn, int64 end lsn, int64 time. */

@@ -83,6 +83,12 @@ test('segments of two transactions are taken apart; what was rolled back is left
   }
 });
 
+test('a transaction of which nothing is left has no beginning and no end, but its descriptions', async () => {
+  const relation = message(tagged('R', 2, Buffer.from('relation')), 3n);
+  const bytes = Buffer.concat([start(1), relation, change(2, 'gone', 4n), stop, abort(1, 2), commit(1)]);
+  assert.deepEqual(await replayed(new HeldTransactions(MIB, all), bytes, 50), ['R 3', '0 controls']);
+});
+
 test('a message of another kind ends the taking, and so does a piece that is cut', async () => {
   const held = new HeldTransactions(MIB, all);
   const begin = message(tagged('B', Buffer.alloc(20)));

@@ -203,3 +203,35 @@ test('a snapshot is paused, resumed and stopped; what is wrong with a signal is 
     false,
   );
 });
+
+test('a key of events that does not tell rows apart is refused; a surrogate key is read by', {
+  timeout: 60_000,
+}, async t => {
+  const harness = await opened(
+    t,
+    `CREATE TABLE item (id integer PRIMARY KEY, v integer NOT NULL, w integer); INSERT INTO item SELECT i, -i, i % 3 FROM generate_series(1, 250) i;`,
+  );
+  await harness.start({ ...options, 'message.key.columns': 'public.item:w' });
+  await harness.pollUntilStreaming();
+  harness.warnings.length = 0;
+  await execute(harness, 'public.item');
+  await untilComplete(harness);
+  assert.match(harness.warnings.join(), /message\.key\.columns/);
+  await harness.commit();
+  await harness.stop();
+  harness.infos.length = 0;
+  await harness.start({ ...options, 'message.key.columns': 'public.item:w,id' });
+  harness.warnings.length = 0;
+  // Rows without a value would never be read.
+  await signal(harness, 'execute-snapshot', { 'data-collections': ['public.item'], 'surrogate-key': 'w' });
+  await untilComplete(harness);
+  assert.match(harness.warnings.join(), /cannot be read/);
+  harness.infos.length = 0;
+  await signal(harness, 'execute-snapshot', { 'data-collections': ['public.item'], 'surrogate-key': 'v' });
+  await untilComplete(harness);
+  const ids = reads(harness).map(record => plainOf(plainOf(record.value).after).id);
+  assert.deepEqual(
+    ids,
+    Array.from({ length: 250 }, (_, i) => 250 - i),
+  );
+});
