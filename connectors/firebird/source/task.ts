@@ -201,7 +201,8 @@ export class FirebirdSourceTask implements SourceTask {
     if (!this.#settings.deletesSegments) return;
     const stored = parseOffset(offset);
     if (stored.state !== 'streaming') return;
-    const needed = oldestNeeded(stored.position);
+    // One stays, so that a connector whose offsets were reset finds where the journal goes on.
+    const needed = Math.min(oldestNeeded(stored.position), stored.position.sequence - 1);
     if (needed <= this.#deletedBelow) return;
     await this.#directory.deleteBelow(needed);
     this.#deletedBelow = needed;

@@ -1,0 +1,102 @@
+/** A directory that is not as it should be: a wait or a clear error, never a wrong event. */
+import assert from 'node:assert/strict';
+import { copyFileSync, cpSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { test } from 'node:test';
+import { fixtureSegments } from './fixtureSegments.ts';
+import { FixtureStream } from './fixtureStream.ts';
+
+const SEGMENTS = fixtureSegments('v4');
+const name = (i: number): string => basename(SEGMENTS[i]!);
+
+async function opened(options: Record<string, string> = {}): Promise<FixtureStream> {
+  const stream = new FixtureStream('v4');
+  stream.add(0, 2);
+  await stream.open(null, options);
+  await stream.drain();
+  return stream;
+}
+
+test('a missing segment is told, and nothing behind it is published', async () => {
+  const stream = await opened();
+  const { length } = stream.changes;
+  stream.add(3, 8);
+  await assert.rejects(stream.drain(), { code: 'FB_SEGMENT_MISSING', message: /Segment 3 is not in .* but 4 is/ });
+  assert.equal(stream.changes.length, length);
+  stream.add(2, 3);
+  await stream.drain();
+  assert.ok(stream.changes.length > length);
+  await stream.close();
+});
+
+test('a segment that is still being copied is waited for', async () => {
+  const stream = await opened({ 'error.timeout.ms': '60000' });
+  const { length } = stream.changes;
+  const bytes = readFileSync(SEGMENTS[2]!);
+  for (const part of [10, 48, 5000, bytes.length - 1]) {
+    writeFileSync(join(stream.folder, name(2)), bytes.subarray(0, part));
+    await stream.drain();
+    assert.equal(stream.changes.length, length);
+  }
+  writeFileSync(join(stream.folder, name(2)), bytes);
+  await stream.drain();
+  assert.ok(stream.changes.length > length);
+  await stream.close();
+});
+
+test("another database's segments, temporary names and segments that are not archived are no segments", async () => {
+  const stream = await opened();
+  const { length } = stream.changes;
+  const other = fixtureSegments('v5')[2]!;
+  copyFileSync(other, join(stream.folder, 'other.fdb.journal-000000003'));
+  copyFileSync(SEGMENTS[2]!, join(stream.folder, `${name(2)}.tmp`));
+  const used = Buffer.from(readFileSync(SEGMENTS[2]!));
+  used.writeUInt16LE(1, 14);
+  writeFileSync(join(stream.folder, name(2)), used);
+  await stream.drain();
+  assert.equal(stream.changes.length, length);
+  cpSync(SEGMENTS[2]!, join(stream.folder, name(2)));
+  await stream.drain();
+  assert.ok(stream.changes.length > length);
+  await stream.close();
+});
+
+test('a damaged segment fails the task, with file and byte, after error.timeout.ms', async () => {
+  const stream = await opened();
+  const bytes = Buffer.from(readFileSync(SEGMENTS[2]!));
+  // The length of the first block.
+  bytes.writeUInt32LE(0xffffff, 48 + 12);
+  writeFileSync(join(stream.folder, name(2)), bytes);
+  await assert.rejects(stream.drain(), {
+    code: 'FB_SEGMENT_INVALID',
+    message: /journal-000000003, byte 48: a block of 16777215 bytes runs past/,
+  });
+  writeFileSync(join(stream.folder, name(2)), 'this is no journal segment, whatever its name says: long enough');
+  await assert.rejects(stream.drain(), { code: 'FB_SEGMENT_INVALID', message: /does not begin with FBCHANGELOG/ });
+  await stream.close();
+});
+
+test('a segment without the end of a transaction that is written again is read again', async () => {
+  // No transaction ends in segment 4.
+  const stream = new FixtureStream('v4');
+  stream.add(0, 4);
+  await stream.open(null);
+  await stream.drain();
+  const pending = String(stream.offsets.at(-1)!.offset.pending);
+  const { length } = stream.changes;
+  assert.notEqual(pending, '');
+  const sequence = Number(pending.split(':')[0]);
+  const path = join(stream.folder, name(sequence - 1));
+  const bytes = Buffer.from(readFileSync(path));
+  // The server begins it anew: nothing in it any more.
+  bytes.writeBigUInt64LE(48n, 40);
+  writeFileSync(path, bytes.subarray(0, 48));
+  const past = new Date(Date.now() - 60_000);
+  utimesSync(path, past, past);
+  for (let later = sequence; later < 8; later++) rmSync(join(stream.folder, name(later)), { force: true });
+  await stream.drain();
+  const { offset } = stream.offsets.at(-1)!;
+  assert.equal(offset.transactions, '', 'what was open is dropped');
+  assert.equal(stream.changes.length, length);
+  await stream.close();
+});
