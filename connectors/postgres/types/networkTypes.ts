@@ -1,6 +1,7 @@
 /** inet, cidr and macaddr: their send forms as the text the server would print. */
-import { type ColumnType, columnType, type TypeSettings } from './columnType.ts';
+
 import { plain } from '../../shared/semanticSchemas.ts';
+import { type ColumnType, columnType, type TypeSettings } from './columnType.ts';
 
 const IPV4_FAMILY = 2;
 

@@ -1,8 +1,8 @@
 /** numeric and money in the three decimal.handling.mode forms. */
 import { Decimal, type SchemaOptions, Struct } from '../../../schemas/data/index.ts';
 import { decimalSchema } from '../../../schemas/data/logical.ts';
-import { type BinaryReader, type ColumnType, columnType, type TypeSettings } from './columnType.ts';
 import { plain, variableScaleDecimal } from '../../shared/semanticSchemas.ts';
+import { type BinaryReader, type ColumnType, columnType, type TypeSettings } from './columnType.ts';
 
 type NumericText = string;
 const NAN = 0xc000;

@@ -1,5 +1,6 @@
 /** From a type of the catalogue to a column type: the table of all types that are published. */
 import { createHash } from 'node:crypto';
+import { named } from '../../shared/semanticSchemas.ts';
 import { arrayType } from './arrayTypes.ts';
 import { type ColumnType, columnType, type TypeSettings } from './columnType.ts';
 import { inetType, macaddrType } from './networkTypes.ts';
@@ -17,7 +18,6 @@ import {
   textType,
   uuidType,
 } from './scalarTypes.ts';
-import { named } from '../../shared/semanticSchemas.ts';
 import { hstoreType, pointType, tsvectorType } from './structuredTypes.ts';
 import { dateType, intervalType, timestampType, timestampTzType, timeType, timeTzType } from './temporalTypes.ts';
 

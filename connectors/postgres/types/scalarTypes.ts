@@ -1,8 +1,8 @@
 /** Numbers, booleans, texts, bytes, bits, uuid and json. */
 import type { SchemaOptions } from '../../../schemas/data/index.ts';
 import type { ColumnWire } from '../../../schemas/transcode/layout.ts';
-import { type ColumnType, columnType, type TypeSettings, utf8 } from './columnType.ts';
 import { named, plain } from '../../shared/semanticSchemas.ts';
+import { type ColumnType, columnType, type TypeSettings, utf8 } from './columnType.ts';
 
 export const boolType = columnType({
   schema: plain('BOOLEAN'),

@@ -1,7 +1,7 @@
 /** point, hstore, tsvector: types with parts of their own. */
 import { map, OPTIONAL_STRING, STRING, Struct } from '../../../schemas/data/index.ts';
-import { type BinaryReader, type ColumnType, columnType, type TypeSettings, utf8 } from './columnType.ts';
 import { named, point } from '../../shared/semanticSchemas.ts';
+import { type BinaryReader, type ColumnType, columnType, type TypeSettings, utf8 } from './columnType.ts';
 
 export function pointType(): ColumnType {
   const schema = point({});

@@ -1,9 +1,9 @@
 /** date, time, timestamp, their zoned kinds and interval, in the time.precision.mode and interval.handling.mode forms. */
 
 import { floorDiv, isoDate, isoTime, isoTimestamp, isoTimestampOf } from '../../shared/isoText.ts';
+import { named } from '../../shared/semanticSchemas.ts';
 import { parseDate, parseTime, parseTimestamp, zoneSeconds } from './calendar.ts';
 import { type ColumnType, columnType, type TypeSettings } from './columnType.ts';
-import { named } from '../../shared/semanticSchemas.ts';
 
 const DAYS_TO_2000 = 10957;
 const MICROS_TO_2000 = 946_684_800_000_000n;
