@@ -15,7 +15,7 @@ import { WorkerProcess } from '../services/workerProcess.ts';
 
 const TOPIC = 'history_rows';
 const ROWS = 30_000;
-const ROUNDS = 3;
+const ROUNDS = 2;
 const CATCH_UP_TIMEOUT_MS = 60_000;
 
 async function query(url: string, text: string): Promise<Record<string, unknown>[]> {

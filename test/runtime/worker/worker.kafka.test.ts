@@ -51,6 +51,28 @@ test('a source resumes from its offsets in Kafka, a sink from its group', async 
   assert.equal(new Set(probe(sinkName).records.map(r => r.originalPartition)).size, 2);
 });
 
+test('a sink that seeks when it gets partitions of Kafka has no record from before, and fails past the end', async t => {
+  const { w, prefix } = await onKafka(t);
+  const topic = `${prefix}-sought`;
+  await w.write(
+    topic,
+    Array.from({ length: 9 }, (_, i) => ({ key: 'k', value: `v${i}` })),
+  );
+  const sink = { 'connector.class': 'KeepingSink', topics: topic };
+  const values = (): unknown[] => probe(`${prefix}-forward`).records.map(r => r.value);
+  probe(`${prefix}-forward`).onOpen = ([partition], context) => context.seek(partition!, 6);
+  await w.run(`${prefix}-forward`, sink);
+  await until(
+    () => values().length >= 3,
+    () => `${values().length} records`,
+  );
+  assert.deepEqual(values(), ['v6', 'v7', 'v8']);
+  probe(`${prefix}-past`).onOpen = ([partition], context) => context.seek(partition!, 600);
+  const failure = await w.failure(await w.run(`${prefix}-past`, sink));
+  assert.match(failure.trace, /^\[SINK_SEEK_LOST\]/);
+  assert.deepEqual(probe(`${prefix}-past`).records, []);
+});
+
 test('generated rows go as Avro from threads through Kafka', async t => {
   const { w, prefix } = await onKafka(t, { 'task.threads': '2' });
   const avro = 'io.confluent.connect.avro.AvroConverter';
