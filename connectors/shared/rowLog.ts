@@ -8,6 +8,7 @@ import { OutputBuffer } from '../../schemas/outputBuffer.ts';
 export const RowOp = { create: 0, write: 1, delete: 2, truncate: 3 } as const;
 export type RowOp = (typeof RowOp)[keyof typeof RowOp];
 
+const SHORT_ROW_BYTES = 64;
 /** Memory that an empty log keeps for the next rows. */
 const MAX_KEPT_BYTES = 16 << 20;
 
@@ -76,7 +77,10 @@ export class RowLog {
     const length = from.ends[row]! - first;
     out.ensure(length);
     const start = out.position;
-    from.out.bytes.copy(out.bytes, start, first, first + length);
+    const [source, target] = [from.out.bytes, out.bytes];
+    // A call costs more than the bytes of a short row.
+    if (length <= SHORT_ROW_BYTES) for (let i = 0; i < length; i++) target[start + i] = source[first + i]!;
+    else source.copy(target, start, first, first + length);
     out.position = start + length;
     return this.#place(
       from.ops[row] as RowOp,
