@@ -6,8 +6,10 @@ import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 import { connect, type Database, disconnect, type FirebirdAddress } from '../../connectors/firebird/connection.ts';
+import { waitUntil } from './waitUntil.ts';
 
 const run = promisify(execFile);
+const START_TIMEOUT_MS = 20_000;
 const SCRIPT = 'test/services/firebird.sh';
 
 export type FirebirdVersion = 4 | 5;
@@ -81,7 +83,13 @@ export class TestFirebird {
 /** Ends the server without a shutdown, as a crash would, and starts it again. */
 export async function crashFirebird(version: FirebirdVersion): Promise<void> {
   await script(version, ['kill']);
-  await script(version, ['start']);
+  // The port may be taken for a moment still.
+  await waitUntil('the server starts', START_TIMEOUT_MS, () =>
+    script(version, ['start']).then(
+      () => true,
+      () => false,
+    ),
+  );
 }
 
 async function script(
