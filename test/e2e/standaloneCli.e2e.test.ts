@@ -78,6 +78,8 @@ test('wrong command lines and configurations end with one line and an exit code'
       1,
       /^millrace: \[CONFIG_INVALID\] cannot read \/no\/such\/file\.properties: .*\n$/,
     ],
+    [['worker', '--bootstrap-servers', 'nowhere:1'], 1, /^millrace: \[CONFIG_INVALID\] .*"group\.id".*\n$/],
+    [['worker'], 1, /^millrace: \[CONFIG_INVALID\] .*set bootstrap\.servers.*\n$/],
     [['topics', 'tail'], 2, /^millrace: \[CLI_USAGE\] topics tail takes one topic\n$/],
     [['plugins', 'no.such.Class'], 1, /^millrace: \[PLUGIN_NOT_FOUND\] .*\n$/],
   ];
@@ -93,7 +95,7 @@ test('plugins and help', async () => {
   assert.match(list.stdout, /^source +org\.apache\.kafka\.connect\.file\.FileStreamSourceConnector/m);
   const keys = await millrace('plugins', 'FileStreamSource');
   assert.match(keys.stdout, /^ {2}topic +.*\(required\)$/m);
-  for (const command of ['standalone', 'topics', 'plugins']) {
+  for (const command of ['standalone', 'worker', 'topics', 'plugins']) {
     const help = await millrace(command, '--help');
     assert.equal(help.code, 0);
     assert.match(help.stdout, new RegExp(`^usage: millrace ${command}`));

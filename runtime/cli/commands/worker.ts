@@ -1,6 +1,7 @@
 /** `millrace worker`: one worker of a cluster, until SIGTERM or SIGINT. */
 import { hostname } from 'node:os';
 import { ConnectError } from '../../api/index.ts';
+import { environmentConfig } from '../../config/loadWorkerConfig.ts';
 import type { WorkerConfig } from '../../config/workerConfig.ts';
 import { DistributedHerder } from '../../herder/distributed/distributedHerder.ts';
 import { readWorkerFile } from '../configFile.ts';
@@ -29,7 +30,11 @@ export async function worker(args: readonly string[]): Promise<number> {
     flags: fromFlags,
   };
   const { config, ignored } = await resolvedWorkerConfig(sources);
-  requireCluster(config);
+  const names = [sources.file, environmentConfig(process.env), fromFlags].map(source => source['group.id']);
+  requireCluster(
+    config,
+    names.some(name => name !== undefined),
+  );
   return runWorker(config, ignored, {
     host: reachableHost,
     start: options => DistributedHerder.start({ ...options, onFailed: options.onFatal }),
@@ -37,14 +42,15 @@ export async function worker(args: readonly string[]): Promise<number> {
   });
 }
 
-function requireCluster(config: WorkerConfig): void {
+/** The default of `group.id` is for workers alone: nobody shall find himself in a cluster by it. */
+function requireCluster(config: WorkerConfig, isNamed: boolean): void {
   if (config.broker.kind === 'embedded') {
     throw new ConnectError(
       'CONFIG_INVALID',
       'a cluster of workers needs a Kafka: set bootstrap.servers, or run millrace standalone for a single worker with its own broker',
     );
   }
-  if (config.raw['group.id'] === undefined) {
+  if (!isNamed) {
     throw new ConnectError('CONFIG_INVALID', 'Missing required configuration "group.id", which names the cluster.');
   }
   const [heartbeatMs, sessionMs] = [config['heartbeat.interval.ms'], config['session.timeout.ms']];
