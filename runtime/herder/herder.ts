@@ -116,6 +116,8 @@ export interface Herder {
   /** null = all partitions are reset. Returns what to tell the user. Rejects with REQUEST_INVALID unless the connector is stopped. */
   alterOffsets(name: string, offsets: readonly OffsetEntry[] | null): Promise<string>;
 
+  /** Another worker is about to be asked: resolves when it can know what this one shows, or after a moment. */
+  tellOthers(): Promise<void>;
   /** Another worker has made a change: resolves when this one knows of it, or after a moment. */
   catchUp(): Promise<void>;
   /** A level was set for all workers: tells the others. */

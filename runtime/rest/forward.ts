@@ -38,6 +38,7 @@ export async function forward(
     if (typeof value === 'string') headers[name] = value;
   }
   const body = Buffer.isBuffer(request.body) && request.body.length > 0 ? request.body : undefined;
+  await herder.tellOthers();
   let answer: Response;
   let text: string;
   try {

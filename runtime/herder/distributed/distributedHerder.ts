@@ -2,6 +2,7 @@
  * The herder of one worker of a cluster. All workers follow the config and status topics and answer from them; the leader writes configs; each runs what
  * the group gives it. What has to be done elsewhere is answered with where: the REST API sends it on.
  */
+import { setTimeout as wait } from 'node:timers/promises';
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { Config } from '../../api/index.ts';
 import { LogLevels } from '../../metrics/logLevels.ts';
@@ -119,11 +120,19 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     options: { readonly includeTasks: boolean; readonly onlyFailed: boolean },
   ): Promise<ConnectorStateInfo> {
     this.requireWriter();
+    // What runs elsewhere is as its worker says.
+    await this.#readStatuses();
+    this.requireWriter();
     const { plan, connector, tasks } = this.planRestart(name, options);
     if (connector || tasks.length > 0) {
       await this.parts.configs.write([restartRecord(name, options.includeTasks, options.onlyFailed)]);
     }
     return plan;
+  }
+
+  async tellOthers(): Promise<void> {
+    const bound = wait(this.options.config['worker.sync.timeout.ms'], undefined, { ref: false });
+    await Promise.race([this.parts.statusStore.flush(), bound]);
   }
 
   async catchUp(): Promise<void> {
@@ -203,15 +212,21 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     return keys;
   }
 
+  /** All that other workers have said by now. False = it could not be read. */
+  async #readStatuses(): Promise<boolean> {
+    try {
+      await this.parts.statusStore.readToEnd(this.options.config['worker.sync.timeout.ms']);
+      return true;
+    } catch (error) {
+      this.options.logger.warn({ err: error }, 'what other workers say of their connectors and tasks may be late');
+      return false;
+    }
+  }
+
   /** What a worker that is gone has itself said to be free. */
   async #handedOver(urls: readonly string[]): Promise<ReadonlySet<string>> {
-    const { statusStore, statuses } = this.parts;
-    try {
-      await statusStore.readToEnd(this.options.config['worker.sync.timeout.ms']);
-    } catch (error) {
-      this.options.logger.warn({ err: error }, 'statuses are not known: what is free may wait for its worker');
-      return new Set();
-    }
+    const { statuses } = this.parts;
+    if (!(await this.#readStatuses())) return new Set();
     const present = new Set(urls.map(url => new URL(url).host));
     const free = new Set<string>();
     for (const key of this.#configured()) {

@@ -52,6 +52,8 @@ export class StandaloneHerder extends AbstractHerder implements Herder {
     return planned.plan;
   }
 
+  async tellOthers(): Promise<void> {}
+
   async catchUp(): Promise<void> {}
 
   async announceLogLevel(): Promise<void> {}
