@@ -134,11 +134,10 @@ test('with a Kafka Connect worker in one group: both lead, show the same, and ta
   });
   await agreed([ours.url, java.url]);
   for (const name of sources) {
-    const tasks = await ours.request<{ config: Record<string, string> }[]>('GET', `/connectors/${name}/tasks`);
-    assert.deepEqual(
-      tasks.map(({ config }) => config['batch.size']),
-      ['100'],
-    );
+    await waitUntil(`the task of ${name} has its new configuration`, 30_000, async () => {
+      const tasks = await ours.request<{ config: Record<string, string> }[]>('GET', `/connectors/${name}/tasks`);
+      return tasks.length === 1 && tasks[0]!.config['batch.size'] === '100';
+    });
   }
   await grow();
   await java.stop();
