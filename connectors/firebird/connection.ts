@@ -1,7 +1,10 @@
 /** Connections to Firebird, for source and sink: one set of options under which values are exact, a bound on every login, errors that say what to change. */
+
+import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import firebird, { type Database, type Options, type Transaction } from 'node-firebird';
+import type Firebird from 'node-firebird';
+import type { Database, Options, Transaction } from 'node-firebird';
 import { ConnectError } from '../../schemas/errors.ts';
 
 export type { Database, Transaction };
@@ -19,8 +22,15 @@ const CONNECT_TIMEOUT_MS = 20_000;
 const DETACH_TIMEOUT_MS = 3000;
 const BLOB_CHUNK_BYTES = 65_535;
 
+const require = createRequire(import.meta.url);
+/** The client is loaded when it is first needed, which saves every start the time. */
+const firebirdClient = (): typeof Firebird => require('node-firebird') as typeof Firebird;
+
 /** SNAPSHOT, read only: one moment for as long as it is open. Its four items: version 3, concurrency, wait, read. */
-export const SNAPSHOT_TRANSACTION = { isolation: [...firebird.ISOLATION_REPEATABLE_READ], readOnly: true } as const;
+export const snapshotTransaction = (): { isolation: number[]; readOnly: true } => ({
+  isolation: [...firebirdClient().ISOLATION_REPEATABLE_READ],
+  readOnly: true,
+});
 
 export async function connect(address: FirebirdAddress, signal: AbortSignal): Promise<Database> {
   signal.throwIfAborted();
@@ -53,7 +63,7 @@ function attach(address: FirebirdAddress, signal: AbortSignal): Promise<Database
     }, CONNECT_TIMEOUT_MS);
     signal.addEventListener('abort', onAbort, { once: true });
     const { host, port, database, user, password, role } = address;
-    firebird.attach(
+    firebirdClient().attach(
       {
         host,
         port,

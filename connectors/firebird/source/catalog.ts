@@ -1,5 +1,5 @@
 /** What the database says of its tables now: formats, names, keys. A few queries for all tables, in one transaction. */
-import { type Database, SNAPSHOT_TRANSACTION, type Transaction } from '../connection.ts';
+import { type Database, snapshotTransaction, type Transaction } from '../connection.ts';
 import type { NamedField, RelationFormats } from '../journal/metadata.ts';
 import { parseDescriptor, type RecordFormat } from '../journal/recordFormat.ts';
 
@@ -48,8 +48,7 @@ type Row = Readonly<Record<string, unknown>>;
 export async function readCatalog(database: Database, transaction: Transaction | null): Promise<Catalog> {
   if (transaction !== null) return read(transaction);
   const own = await database.transactionAsync({
-    ...SNAPSHOT_TRANSACTION,
-    isolation: [...SNAPSHOT_TRANSACTION.isolation],
+    ...snapshotTransaction(),
   });
   try {
     return await read(own);

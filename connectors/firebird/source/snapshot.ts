@@ -8,7 +8,7 @@ import type { SourceBatch } from '../../../runtime/api/index.ts';
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
-import { type Database, quoteName, SNAPSHOT_TRANSACTION, type Transaction } from '../connection.ts';
+import { type Database, quoteName, snapshotTransaction, type Transaction } from '../connection.ts';
 import type { TableHistory } from '../journal/tableHistory.ts';
 import { type Catalog, readCatalog } from './catalog.ts';
 import { MARKER, OPERATION } from './envelope.ts';
@@ -38,8 +38,7 @@ export class Snapshot {
     // Whatever is below it has ended before the snapshot begins.
     const [before] = await database.queryAsync<Row>('select mon$oldest_active oat from mon$database');
     const transaction = await database.transactionAsync({
-      ...SNAPSHOT_TRANSACTION,
-      isolation: [...SNAPSHOT_TRANSACTION.isolation],
+      ...snapshotTransaction(),
     });
     try {
       const oldest = BigInt(String(before!.OAT));

@@ -1,13 +1,16 @@
 /** From the connection keys of a sink to the options of the MySQL client: JDBC URLs and URIs, with the parameters that people put in them. */
 import { readFileSync } from 'node:fs';
-import { type ConnectionOptions, format } from 'mysql2/promise';
+import type { ConnectionOptions } from 'mysql2/promise';
 import { ConnectError } from '../../../runtime/api/index.ts';
+import { mysqlClient } from '../client.ts';
 
 export interface ConnectionKeys {
   readonly url: string;
   readonly user: string | null;
   readonly password: string | null;
 }
+
+type MySqlFormat = ReturnType<typeof mysqlClient>['format'];
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 30_000;
 
@@ -53,8 +56,8 @@ export function connectionOptions(keys: ConnectionKeys): ConnectionOptions & { h
     dateStrings: true,
     enableKeepAlive: true,
     // The client looks for placeholders in texts of megabytes that have none.
-    queryFormat: (sql: string, values: Parameters<typeof format>[1]) =>
-      Array.isArray(values) && values.length === 0 ? sql : format(sql, values),
+    queryFormat: (sql: string, values: Parameters<MySqlFormat>[1]) =>
+      Array.isArray(values) && values.length === 0 ? sql : mysqlClient().format(sql, values),
   };
 }
 

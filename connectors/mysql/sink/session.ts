@@ -1,6 +1,7 @@
 /** One connection of a sink to its target, opened when it is needed and again after it was lost. */
-import { type Connection, type ConnectionOptions, createConnection, type RowDataPacket } from 'mysql2/promise';
+import type { Connection, ConnectionOptions, RowDataPacket } from 'mysql2/promise';
 import { ConnectError, type Logger } from '../../../runtime/api/index.ts';
+import { mysqlClient } from '../client.ts';
 
 /**
  * Values must be taken as they are, or refused: strict mode, no zero as "the next number", UTC, and our literals' way of escaping. Zero dates are
@@ -51,7 +52,7 @@ export class Session {
   }
 
   async #connect(): Promise<OpenSession> {
-    const connection = await createConnection(this.#options);
+    const connection = await mysqlClient().createConnection(this.#options);
     const lost = (error?: Error): void => {
       if (this.#open?.connection !== connection) return;
       this.#open = null;
@@ -123,7 +124,7 @@ export class Session {
 
   async #kill(connection: Connection): Promise<void> {
     try {
-      const killer = await createConnection({ ...this.#options, connectTimeout: CANCEL_TIMEOUT_MS });
+      const killer = await mysqlClient().createConnection({ ...this.#options, connectTimeout: CANCEL_TIMEOUT_MS });
       try {
         await killer.query(`kill ${Number(connection.threadId)}`);
       } finally {

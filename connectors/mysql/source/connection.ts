@@ -1,8 +1,9 @@
 /** Connections to the server: one set of session settings, so that result sets have the form that the type readers expect. */
 import { readFileSync } from 'node:fs';
-import mysql, { type Connection, type ConnectionOptions } from 'mysql2/promise';
+import type { Connection, ConnectionOptions } from 'mysql2/promise';
 import { ConnectError, type ErrorCode } from '../../../runtime/api/index.ts';
 import { PieceSocket } from '../../shared/pieceSocket.ts';
+import { mysqlClient } from '../client.ts';
 import type { SourceSettings } from '../config.ts';
 
 export interface ConnectOptions {
@@ -41,7 +42,7 @@ async function open(settings: SourceSettings, { isRaw = false }: ConnectOptions,
     ...(isTls && { ssl: tls(settings) }),
     ...(isRaw && { stream: () => pieceSocket(settings) }),
   };
-  const connection = await mysql.createConnection(config);
+  const connection = await mysqlClient().createConnection(config);
   // A connection that is lost while idle says so by an event; the next use of it fails and is dealt with there.
   connection.on('error', () => {});
   try {
