@@ -70,7 +70,7 @@ async function compareReaders(t: TestContext, isWild: boolean): Promise<void> {
   while (!isDone) {
     const batches = await streamed.poll();
     // Restarts in the middle of transactions: what was handed out counts as published.
-    if (!isWild && batches.length > 0 && random(10) === 0 && restarts < 25) {
+    if (!isWild && batches.length > 0 && random(3) === 0 && restarts < 25) {
       restarts++;
       await streamed.commit();
       await streamed.stop();

@@ -51,10 +51,11 @@ for (const [name, server] of servers) {
       })();
       try {
         let retries = 0;
-        for (let round = 0; round < 4; round++) {
+        // On until a kill met a write.
+        for (let round = 0; round < 4 || (retries === 0 && round < 200); round++) {
           await using run = await orders.start(config(table, { 'batch.size': '60' }));
           // Whatever was delivered before is delivered again.
-          for (let from = 0; from < 200 * (round + 1); from += 200)
+          for (let from = 0; from < 200 * Math.min(round + 1, 4); from += 200)
             await run.task.put([await records(from, from + 200)]);
           if (round % 2 === 1) await run.task.preCommit!(new Map());
           retries += run.counts.get('retries') ?? 0;
