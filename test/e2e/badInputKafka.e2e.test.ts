@@ -118,16 +118,13 @@ test('a schema that the registry refuses stops the source with subject, version 
     failure,
     /^\[REGISTRY_INCOMPATIBLE\] .*typed\.public\.typed-value.*version 1.*\bv\b.*PUT \/config\/typed\.public\.typed-value/,
   );
-  await setLevel('NONE');
   const written = (): Promise<number> =>
     bench.worker.metric('kafka_connect_source_task_source_record_write_total', 'connector="typed-source"');
-  // This registry remembers its setting for a while, and longer if it is asked again meanwhile.
-  const restartIfFailed = async (): Promise<boolean> => {
-    if ((await written()) >= 1) return true;
-    if ((await bench.worker.status(source)).tasks[0]!.state === 'FAILED') await bench.restart(source);
-    return false;
-  };
-  await waitUntil('the row after the change is written', 30_000, restartIfFailed, 3000);
+  // A weaker level helps too: that is shown with the embedded registry. This one now and then goes on refusing after it.
+  const removed = await fetch(`${kafka.registryUrl}/subjects/typed.public.typed-value`, { method: 'DELETE' });
+  assert.ok(removed.ok);
+  await bench.restart(source);
+  await waitUntil('the row after the change is written', 30_000, async () => (await written()) >= 1);
 });
 
 test('a broker that is away for a while holds up the pipeline and loses nothing', async () => {
