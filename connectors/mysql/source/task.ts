@@ -1,18 +1,15 @@
 /** The one task of a MySQL or MariaDB source: checks, snapshot, stream, heartbeats. */
-import { randomUUID } from 'node:crypto';
 import type { Connection } from 'mysql2/promise';
 import {
   type Config,
   ConnectError,
-  type Header,
-  plainBatch,
   type SourceBatch,
   type SourceTask,
   type SourceTaskContext,
 } from '../../../runtime/api/index.ts';
-import { STRING, Struct } from '../../../schemas/data/index.ts';
-import { heartbeatKey, heartbeatValue } from '../../../schemas/envelope/debezium.ts';
-import { topicName } from '../../shared/eventNames.ts';
+import { contextHeaders } from '../../shared/contextHeaders.ts';
+import { heartbeatBatch } from '../../shared/heartbeatBatch.ts';
+import { idle } from '../../shared/idle.ts';
 import type { BatchCommon, TableSourceBatch } from '../../shared/tableSourceBatch.ts';
 import { parseSettings, type SourceSettings } from '../config.ts';
 import { isSystemDatabase } from './catalog.ts';
@@ -46,7 +43,10 @@ export class MysqlSourceTask implements SourceTask {
     this.settings = settings;
     this.context = context;
     if (warning !== null) context.logger.warn({}, warning);
-    this.common = { sourcePartition: { server: settings.prefix }, headers: headersOf(settings, context.taskId) };
+    this.common = {
+      sourcePartition: { server: settings.prefix },
+      headers: settings.extendedHeaders ? contextHeaders(settings.prefix, context.taskId, settings.connector) : [],
+    };
     this.versions = new TableVersions(settings);
     this.nextHeartbeatMs = Date.now() + settings.heartbeatIntervalMs;
     const stored = parseOffset(await context.offsets.offset(this.common.sourcePartition));
@@ -167,22 +167,12 @@ export class MysqlSourceTask implements SourceTask {
         this.client = null;
       }
     }
-    return plainBatch({
-      records: [
-        {
-          topic: topicName(settings.heartbeatTopic),
-          partition: null,
-          keySchema: heartbeatKey,
-          key: new Struct(heartbeatKey, [settings.prefix]),
-          valueSchema: heartbeatValue,
-          value: new Struct(heartbeatValue, [BigInt(Date.now())]),
-          timestamp: null,
-          headers: [],
-        },
-      ],
-      sourcePartition: this.common.sourcePartition,
-      sourceOffset: toOffset(stream.position),
-    });
+    return heartbeatBatch(
+      settings.heartbeatTopic,
+      settings.prefix,
+      this.common.sourcePartition,
+      toOffset(stream.position),
+    );
   }
 
   private reportLag(batches: readonly SourceBatch[]): void {
@@ -202,31 +192,3 @@ const purged = (position: LogPosition): ConnectError =>
     'MYSQL_LOG_PURGED',
     `The server does not have the log behind ${formatPosition(position)} any more. Reset the offsets of the connector to read all rows again, or use snapshot.mode=when_needed.`,
   );
-
-function headersOf(settings: SourceSettings, taskId: number): readonly Header[] {
-  if (!settings.extendedHeaders) return [];
-  const header = (name: string, value: string): Header => ({
-    name: `__debezium.context.${name}`,
-    schema: STRING,
-    value,
-  });
-  return [
-    header('connectorLogicalName', settings.prefix),
-    header('taskId', String(taskId)),
-    header('connectorName', settings.connector),
-    header('runId', randomUUID()),
-  ];
-}
-
-function idle(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise(resolve => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done, { once: true });
-  });
-}

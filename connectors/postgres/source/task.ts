@@ -1,20 +1,17 @@
 /** The one task of a PostgreSQL source: checks, snapshot, stream, heartbeats, and what the server is told after a commit. */
-import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import {
   type Config,
   ConnectError,
-  type Header,
-  plainBatch,
   type SourceBatch,
   type SourceOffset,
   type SourcePartition,
   type SourceTask,
   type SourceTaskContext,
 } from '../../../runtime/api/index.ts';
-import { STRING, Struct } from '../../../schemas/data/index.ts';
-import { heartbeatKey, heartbeatValue } from '../../../schemas/envelope/debezium.ts';
-import { topicName } from '../../shared/eventNames.ts';
+import { contextHeaders } from '../../shared/contextHeaders.ts';
+import { heartbeatBatch } from '../../shared/heartbeatBatch.ts';
+import { idle } from '../../shared/idle.ts';
 import type { BatchCommon, TableSourceBatch } from '../../shared/tableSourceBatch.ts';
 import { parseSettings, type SourceSettings } from '../config.ts';
 import { CONNECTOR_NAME } from '../version.ts';
@@ -52,7 +49,10 @@ export class PostgresSourceTask implements SourceTask {
     this.settings = settings;
     this.context = context;
     if (warning !== null) context.logger.warn({}, warning);
-    this.common = { sourcePartition: { server: settings.prefix }, headers: headersOf(settings, context.taskId) };
+    this.common = {
+      sourcePartition: { server: settings.prefix },
+      headers: settings.extendedHeaders ? contextHeaders(settings.prefix, context.taskId, CONNECTOR_NAME) : [],
+    };
     this.versions = new RelationVersions(settings);
     this.nextHeartbeatMs = Date.now() + settings.heartbeatIntervalMs;
     const offset = await context.offsets.offset(this.common.sourcePartition);
@@ -236,22 +236,12 @@ export class PostgresSourceTask implements SourceTask {
         this.client = null;
       }
     }
-    return plainBatch({
-      records: [
-        {
-          topic: topicName(settings.heartbeatTopic),
-          partition: null,
-          keySchema: heartbeatKey,
-          key: new Struct(heartbeatKey, [settings.prefix]),
-          valueSchema: heartbeatValue,
-          value: new Struct(heartbeatValue, [BigInt(Date.now())]),
-          timestamp: null,
-          headers: [],
-        },
-      ],
-      sourcePartition: this.common.sourcePartition,
-      sourceOffset: this.offset(this.stream!),
-    });
+    return heartbeatBatch(
+      settings.heartbeatTopic,
+      settings.prefix,
+      this.common.sourcePartition,
+      this.offset(this.stream!),
+    );
   }
 
   private offset(stream: ChangeStream): SourceOffset {
@@ -301,31 +291,3 @@ const POSITION_KEYS = [
 ] as const;
 
 const same = (a: unknown, b: unknown): boolean => String(a ?? '') === String(b ?? '');
-
-function headersOf(settings: SourceSettings, taskId: number): readonly Header[] {
-  if (!settings.extendedHeaders) return [];
-  const header = (name: string, value: string): Header => ({
-    name: `__debezium.context.${name}`,
-    schema: STRING,
-    value,
-  });
-  return [
-    header('connectorLogicalName', settings.prefix),
-    header('taskId', String(taskId)),
-    header('connectorName', CONNECTOR_NAME),
-    header('runId', randomUUID()),
-  ];
-}
-
-function idle(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise(resolve => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done, { once: true });
-  });
-}
