@@ -55,6 +55,8 @@ export const errorCodes = {
     'A newer producer with the same transactional.id took over: another instance of the same task runs. This one must stop.',
   BROKER_OUT_OF_ORDER_SEQUENCE:
     'The broker no longer knows what this producer wrote before (data loss or removal on the broker). A new producer goes on from the last acknowledged record.',
+  BROKER_CLOSED:
+    'The worker, or the thread of the task, closed its connection to the broker, and something asked it for more. What was not acknowledged is sent again by the next start.',
   BROKER_PRODUCER_CLOSED: 'The producer was closed while records were still to be sent; they were not written.',
   BROKER_TRANSACTION_STATE:
     'A call that the state of the transaction does not allow. A defect of the caller: report it.',

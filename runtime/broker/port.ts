@@ -218,6 +218,7 @@ export interface Broker {
   holdGroup(hold: GroupHold): Promise<void>;
   /** Throws CONFIG_INVALID where the broker has one process only. */
   membership(options: MembershipOptions): Membership;
+  /** Ends all clients that are not closed yet, within a second or so. After it every call throws BROKER_CLOSED, and no client goes on retrying. */
   close(): Promise<void>;
 }
 

@@ -4,6 +4,7 @@
  */
 import { after, before, describe } from 'node:test';
 import type { Broker } from '../../runtime/broker/port.ts';
+import { closeContract } from './closeContract.ts';
 import { randomName } from './contractTools.ts';
 import { groupContract } from './groupContract.ts';
 import { recordContract } from './recordContract.ts';
@@ -53,5 +54,6 @@ export function brokerContract(adapter: string, open: () => Promise<Broker>): vo
     recordContract(context);
     groupContract(context);
     transactionContract(context);
+    closeContract(context, open);
   });
 }

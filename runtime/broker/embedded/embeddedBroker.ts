@@ -8,6 +8,7 @@
 import { resolve as resolvePath } from 'node:path';
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { Logger } from '../../api/logger.ts';
+import { closedError } from '../closedError.ts';
 import type { Admin, Broker, Consumer, ConsumerOptions, Producer, ProducerOptions } from '../port.ts';
 import { type Call, EmbeddedAdmin } from './embeddedAdmin.ts';
 import { type ConsumerLink, EmbeddedConsumer } from './embeddedConsumer.ts';
@@ -65,15 +66,18 @@ export class EmbeddedBroker implements Broker {
   }
 
   admin(): Admin {
+    this.#throwClosed();
     return new EmbeddedAdmin(this.#store, this.#link.call);
   }
 
   producer(options: ProducerOptions): Producer {
+    this.#throwClosed();
     if (this.#client === null) throw readOnlyError(this.#dataDir);
     return new EmbeddedProducer(this.#client, options, this.#logger);
   }
 
   consumer(options: ConsumerOptions): Consumer {
+    this.#throwClosed();
     return new EmbeddedConsumer(this.#link, options);
   }
 
@@ -90,6 +94,10 @@ export class EmbeddedBroker implements Broker {
   close(): Promise<void> {
     this.#closing ??= this.#client === null ? this.#store.close() : this.#client.release();
     return this.#closing;
+  }
+
+  #throwClosed(): void {
+    if (this.#closing !== null) throw closedError();
   }
 }
 

@@ -1,6 +1,7 @@
 /** The broker port over an Apache Kafka cluster, 3.x or 4.x. */
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { Logger } from '../../api/logger.ts';
+import { closedError } from '../closedError.ts';
 import type {
   Admin,
   Broker,
@@ -34,6 +35,7 @@ export class KafkaBroker implements Broker {
   readonly #logger: Logger;
   readonly #cluster: KafkaCluster;
   readonly #clients = new Set<{ close(timeoutMs?: number): Promise<void> }>();
+  #closed = false;
 
   private constructor(settings: Settings, logger: Logger) {
     this.#settings = settings;
@@ -54,10 +56,12 @@ export class KafkaBroker implements Broker {
   }
 
   admin(): Admin {
+    this.#throwClosed();
     return new KafkaAdmin(this.#cluster);
   }
 
   producer(options: ProducerOptions): Producer {
+    this.#throwClosed();
     warnUnknown(options.settings ?? {}, producerKeys, this.#logger);
     const { cluster, release } = this.#clusterFor(options.settings);
     const producer = new KafkaProducer(cluster, options, () => {
@@ -69,6 +73,7 @@ export class KafkaBroker implements Broker {
   }
 
   consumer(options: ConsumerOptions): Consumer {
+    this.#throwClosed();
     warnUnknown(options.settings ?? {}, consumerKeys, this.#logger);
     const { cluster, release } = this.#clusterFor(options.settings);
     const consumer = new KafkaConsumer(cluster, options, () => {
@@ -80,18 +85,21 @@ export class KafkaBroker implements Broker {
   }
 
   async holdGroup(hold: GroupHold): Promise<void> {
+    this.#throwClosed();
     const held = new KafkaGroupHold(this.#cluster, hold);
     this.#clients.add(held);
     await held.take();
   }
 
   membership(options: MembershipOptions): Membership {
+    this.#throwClosed();
     const membership = new GroupMembership(this.#cluster, options);
     this.#clients.add(membership);
     return membership;
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     const inTime = new AbortController();
     const closing = Promise.allSettled([...this.#clients].map(client => client.close(closeTimeoutMs)));
     const late = pause(2 * closeTimeoutMs, inTime.signal).then(() => []);
@@ -105,6 +113,11 @@ export class KafkaBroker implements Broker {
           'a Kafka client did not close cleanly',
         );
     }
+  }
+
+  /** A client that is made by a task which outlives its worker would be closed by nobody. */
+  #throwClosed(): void {
+    if (this.#closed) throw closedError();
   }
 
   /** The shared cluster, or one of its own for a client that overrides how to connect. */

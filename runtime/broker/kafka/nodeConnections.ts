@@ -1,8 +1,8 @@
 /** The connections of one client (a producer, a consumer, …) to the nodes of the cluster, one each, opened when needed and reopened after they broke. */
 import type { Logger } from '../../api/logger.ts';
+import { closedError } from '../closedError.ts';
 import type { Address, ClientSettings } from './clientSettings.ts';
 import { KafkaConnection } from './kafkaConnection.ts';
-import { ConnectionLost } from './kafkaErrors.ts';
 
 export class NodeConnections {
   readonly #settings: ClientSettings;
@@ -23,7 +23,7 @@ export class NodeConnections {
   }
 
   async to(address: Address): Promise<KafkaConnection> {
-    if (this.#closed) throw new ConnectionLost('the client is closed');
+    if (this.#closed) throw closedError();
     const open = this.current(address);
     if (open !== null) return open;
     const key = keyOf(address);
@@ -48,7 +48,7 @@ export class NodeConnections {
       .then(connection => {
         if (this.#closed) {
           connection.close();
-          throw new ConnectionLost('the client is closed');
+          throw closedError();
         }
         this.#open.get(key)?.close();
         this.#open.set(key, connection);
