@@ -56,7 +56,7 @@ export const errorCodes = {
   BROKER_DELIVERY_TIMEOUT:
     'Records could not be delivered within delivery.timeout.ms. Look at the brokers; nothing after them was written, they will be sent again.',
   BROKER_PRODUCER_FENCED:
-    'A newer producer with the same transactional.id took over: another instance of the same task runs. This one must stop.',
+    'A newer producer with the same transactional.id took over, since another instance of the same task runs, or the broker has ended a transaction that ran longer than transaction.timeout.ms. The producer can write no more.',
   BROKER_OUT_OF_ORDER_SEQUENCE:
     'The broker no longer knows what this producer wrote before (data loss or removal on the broker). A new producer goes on from the last acknowledged record.',
   BROKER_CLOSED:

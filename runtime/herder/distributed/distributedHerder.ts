@@ -83,6 +83,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
       groupId: config['group.id'],
       configs: parts.configs,
       requireLeader: () => this.requireWriter(),
+      syncTimeoutMs: config['worker.sync.timeout.ms'],
       logger,
     });
     this.#guard = new SourceTaskGuard({

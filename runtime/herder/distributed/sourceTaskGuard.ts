@@ -19,6 +19,8 @@ export interface SourceTaskGuardOptions {
 const firstBackoffMs = 100;
 const maxBackoffMs = 2_000;
 const patienceMs = 30_000;
+/** A leader that does not answer may have been replaced meanwhile. */
+const attemptMs = 10_000;
 
 export class SourceTaskGuard implements TaskGuard {
   readonly #options: SourceTaskGuardOptions;
@@ -49,7 +51,7 @@ export class SourceTaskGuard implements TaskGuard {
     for (let backoffMs = firstBackoffMs; ; backoffMs = Math.min(2 * backoffMs, maxBackoffMs)) {
       this.#requireCurrent(id, generation);
       try {
-        if (await fence(id.connector, signal)) return;
+        if (await fence(id.connector, AbortSignal.any([signal, AbortSignal.timeout(attemptMs)]))) return;
       } catch (error) {
         reason = error;
         logger.debug({ err: error, ...id }, 'earlier tasks could not be fenced, it is tried again');

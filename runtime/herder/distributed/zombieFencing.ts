@@ -14,6 +14,7 @@ export interface ZombieFencingOptions {
   readonly configs: ConfigStore;
   /** Throws where another worker leads. */
   readonly requireLeader: () => void;
+  readonly syncTimeoutMs: number;
   readonly logger: Logger;
 }
 
@@ -42,9 +43,11 @@ export class ZombieFencing {
   }
 
   async #fence(name: string): Promise<void> {
-    const { configs, requireLeader, logger } = this.#options;
+    const { configs, requireLeader, syncTimeoutMs, logger } = this.#options;
     const { state } = configs;
     requireLeader();
+    // A leader that is new may not know yet of the task configs that the asking worker has.
+    if (!state.isFencingPending(name)) await configs.readToEnd(syncTimeoutMs);
     const entry = state.connector(name);
     if (entry === null) throw new ConnectError('RESOURCE_UNKNOWN', `Connector ${name} not found`);
     if (!state.isFencingPending(name)) return;

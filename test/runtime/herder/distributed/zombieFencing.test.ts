@@ -39,7 +39,7 @@ async function setUp(t: TestContext): Promise<Bench> {
     broker,
     configs,
     leads: true,
-    fencing: new ZombieFencing({ broker, groupId: 'g', configs, requireLeader, logger: silent }),
+    fencing: new ZombieFencing({ broker, groupId: 'g', configs, requireLeader, syncTimeoutMs: 5_000, logger: silent }),
     commit: tasks => configs.write(taskRecords('c', Array(tasks).fill({}))),
     task: async index => {
       const producer = broker.producer({ clientId: 'task', transactionalId: `g-c-${index}` });
@@ -115,6 +115,7 @@ test('a round ends without a record where the leader changes, or newer task conf
       groupId: 'g',
       configs: bench.configs,
       requireLeader: () => {},
+      syncTimeoutMs: 5_000,
       logger: silent,
     }).fence('unknown'),
     { code: 'RESOURCE_UNKNOWN' },
