@@ -6,6 +6,7 @@ export const CASES = [
   'topic-to-pg',
   'topic-to-mysql',
   'pg-to-pg',
+  'exactly-once',
   'rebalance',
   'cluster-scale',
 ] as const;
