@@ -329,7 +329,8 @@ export const workerKeys = {
     oneOf: ['disabled', 'preparing', 'enabled'],
     ignoreCase: true,
     importance: 'LOW',
-    documentation: 'Exactly-once delivery of sources: records and offsets in one transaction.',
+    documentation:
+      'Exactly-once delivery of sources: records and offsets in one transaction. In a cluster only; set preparing on all workers first, then enabled on all.',
   },
   'topic.creation.enable': {
     type: 'BOOLEAN',

@@ -3,6 +3,7 @@ import type { Logger } from '../api/index.ts';
 import { ConfigResolver } from '../config/configResolver.ts';
 import type { WorkerConfig } from '../config/workerConfig.ts';
 import type { WorkerMetrics } from '../metrics/workerMetrics.ts';
+import type { TaskGuard } from '../worker/types.ts';
 import { Worker } from '../worker/worker.ts';
 import { StatusBoard } from './lifecycle/statusBoard.ts';
 import type { Supervisors } from './lifecycle/supervisors.ts';
@@ -57,7 +58,7 @@ export async function herderParts(
   };
 }
 
-export function startWorker(options: HerderOptions, supervisors: Supervisors): Promise<Worker> {
+export function startWorker(options: HerderOptions, supervisors: Supervisors, guard?: TaskGuard): Promise<Worker> {
   const { config, logger, metrics, pluginModules } = options;
-  return Worker.start({ config, pluginModules, logger, metrics, listener: supervisors.listener });
+  return Worker.start({ config, pluginModules, logger, metrics, listener: supervisors.listener, guard });
 }

@@ -1,7 +1,10 @@
 /** `npm run bench -- <case>`: speed measured side by side with another way of doing the same. JSON lines on stdout, progress on stderr. */
+import { clusterScale } from './cases/clusterScale.ts';
+import { exactlyOnce } from './cases/exactlyOnce.ts';
 import { pgSnapshotToTopic } from './cases/pgSnapshotToTopic.ts';
 import { pgStreamToTopic } from './cases/pgStreamToTopic.ts';
 import { pgToPg } from './cases/pgToPg.ts';
+import { rebalance } from './cases/rebalance.ts';
 import { topicToMysql } from './cases/topicToMysql.ts';
 import { topicToPg } from './cases/topicToPg.ts';
 import { type CaseName, type Options, parseOptions, USAGE } from './options.ts';
@@ -14,6 +17,9 @@ const cases: Record<CaseName, (servers: Servers, options: Options, report: Repor
   'topic-to-pg': topicToPg,
   'topic-to-mysql': topicToMysql,
   'pg-to-pg': pgToPg,
+  'exactly-once': exactlyOnce,
+  rebalance,
+  'cluster-scale': clusterScale,
 };
 
 if (process.argv.includes('--help')) {

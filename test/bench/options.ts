@@ -6,6 +6,9 @@ export const CASES = [
   'topic-to-pg',
   'topic-to-mysql',
   'pg-to-pg',
+  'exactly-once',
+  'rebalance',
+  'cluster-scale',
 ] as const;
 export type CaseName = (typeof CASES)[number];
 
@@ -23,7 +26,7 @@ export interface Options {
 
 export const USAGE = `usage: npm run bench -- <case> [--broker kafka|embedded] [--peer] [--records N] [--columns 3|26] [--runs N] [--connections N]
 cases: ${CASES.join(', ')}
---records defaults to 1,000,000, with --peer to 300,000; --runs to 3`;
+--records defaults to 1,000,000, with --peer to 300,000; --runs to 3. rebalance and cluster-scale take no options.`;
 
 /** Throws an Error with the usage for anything else. */
 export function parseOptions(argv: readonly string[]): Options {

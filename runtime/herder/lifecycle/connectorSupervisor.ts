@@ -20,6 +20,8 @@ export interface SupervisorDeps {
   readonly owns: (connector: string, task: number | null) => boolean;
   /** Makes new task configs count, now or later; `configs.state` then shows them. */
   readonly commitTasks: (connector: string, configs: readonly Config[]) => Promise<void>;
+  /** Of the task configs, where tasks start with it: all of a new one fence those before. */
+  readonly generation: (connector: string) => number | undefined;
   readonly statuses: StatusBoard;
   readonly resolver: ConfigResolver;
   readonly metrics: WorkerMetrics;
@@ -42,6 +44,7 @@ interface RunningConnector extends Part {
 interface RunningTask extends Part {
   connectorConfig: Config;
   taskConfig: Config;
+  generation: number | undefined;
   /** Whether it has not yet said how its start went. */
   starting: boolean;
 }
@@ -283,16 +286,21 @@ export class ConnectorSupervisor {
     }
     if (entry.target === 'STOPPED') return;
     const starts: Promise<void>[] = [];
+    const generation = this.#deps.generation(this.#name);
     for (const [task, taskConfig] of entry.taskConfigs.entries()) {
       if (!this.#owns(task)) continue;
       const running = this.#tasks.get(task);
-      const next = { connectorConfig: entry.config, taskConfig };
+      const next = { connectorConfig: entry.config, taskConfig, generation };
       if (running === undefined) {
         const added: RunningTask = { ...next, budget: new RestartBudget(), failed: false, timer: null, starting: true };
         this.#tasks.set(task, added);
         statuses.task(this.#name, task, 'UNASSIGNED', null);
         starts.push(this.#startTask(task, added));
-      } else if (!sameConfig(running.taskConfig, taskConfig) || !sameConfig(running.connectorConfig, entry.config)) {
+      } else if (
+        running.generation !== generation ||
+        !sameConfig(running.taskConfig, taskConfig) ||
+        !sameConfig(running.connectorConfig, entry.config)
+      ) {
         Object.assign(running, next);
         running.budget.reset();
         starts.push(this.#restartTask(task, running));
@@ -322,6 +330,7 @@ export class ConnectorSupervisor {
         connectorConfig,
         taskConfig,
         target: entry.target,
+        generation: running.generation,
       });
     } catch (error) {
       if (!running.failed) this.#taskFailed(task, running, failureReport(error, { connector: this.#name, task }));

@@ -11,6 +11,7 @@ import type { WorkerConfig } from '../../config/workerConfig.ts';
 import { refusedOverrides, sinkGroupId } from '../../worker/clientSettings.ts';
 import type { ConnectorPlugin, PluginRegistry } from '../../worker/pluginRegistry.ts';
 import { type ConfigInfo, type ConfigInfos, type ConfigKeyInfo, configInfos, keyInfo, summary } from './configInfos.ts';
+import { exactlyOnceErrors } from './exactlyOnceErrors.ts';
 import { classCheck, classNames, nestedInfos } from './nestedKeys.ts';
 import { unknownKeys } from './unknownKeys.ts';
 
@@ -34,6 +35,7 @@ export class ConnectorValidator {
     const infos = [...common, ...own, ...nestedInfos(config, this.#plugins)];
     complainOfNull(common);
     const errors = [...this.#crossErrors(plugin, config), ...(plugin.validateKeys?.(config) ?? [])];
+    if (plugin.kind === 'source') errors.push(...exactlyOnceErrors(plugin, config, common, this.#worker));
     if (own.every(info => info.value.errors.length === 0)) errors.push(...((await plugin.validate?.(config)) ?? []));
     for (const error of errors) addError(infos, error, config);
     for (const info of infos) hideResolved(info, raw, config);
