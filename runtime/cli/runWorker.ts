@@ -20,7 +20,11 @@ export interface WorkerKind {
   readonly host: (config: WorkerConfig, listening: string) => string;
   /** `onFatal`: the worker must stop. */
   readonly start: (
-    options: HerderOptions & { readonly levels: LogLevels; readonly onFatal: (error: unknown) => void },
+    options: HerderOptions & {
+      readonly levels: LogLevels;
+      readonly scheme: 'http' | 'https';
+      readonly onFatal: (error: unknown) => void;
+    },
   ) => Promise<Herder>;
   /** The worker is ready. */
   readonly started: (herder: Herder) => Promise<void>;
@@ -97,6 +101,7 @@ async function start(
       logger.warn({ path }, `plugin.path names ${path}, which does not exist; it is left out`);
     }),
     workerId: `${host}:${config['rest.advertised.port'] ?? rest.port}`,
+    scheme: rest.scheme,
     metrics,
     levels,
     logger,

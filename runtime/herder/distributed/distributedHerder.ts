@@ -22,6 +22,7 @@ import { ConfigStore } from '../stores/configStore.ts';
 import type { InternalRecord } from '../stores/internalTopic.ts';
 import { internalTopicOptions } from '../stores/internalTopicOptions.ts';
 import { StatusStore } from '../stores/statusStore.ts';
+import { WorkerClient } from '../workerClient.ts';
 import { ClusterMember } from './clusterMember.ts';
 import { newSessionKey } from './sessionKeys.ts';
 import { TaskConfigPublisher } from './taskConfigPublisher.ts';
@@ -30,6 +31,8 @@ import { connectorKey, connectorTask, parseWorkKey, workKey } from './workIds.ts
 
 export interface DistributedOptions extends HerderOptions {
   readonly levels: LogLevels;
+  /** Of the listener that other workers use. */
+  readonly scheme: 'http' | 'https';
   /** The cluster cannot be joined: this worker must stop. */
   readonly onFailed: (error: unknown) => void;
 }
@@ -52,7 +55,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     this.#member = new ClusterMember({
       broker: parts.worker.broker,
       config,
-      url: `http://${workerId}/`,
+      url: `${options.scheme}://${workerId}/`,
       configs: parts.configs,
       configured: () => this.#configured(),
       handedOver: urls => this.#handedOver(urls),
@@ -69,6 +72,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
       leaderUrl: () => this.#member.leaderUrl,
       sessionKey: () => (this.#member.isSessioned ? parts.configs.state.sessionKey : null),
       isOwner: name => this.owns(name, null),
+      client: new WorkerClient(config),
       logger,
     });
     this.internal = {
@@ -227,7 +231,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
   async #handedOver(urls: readonly string[]): Promise<ReadonlySet<string>> {
     const { statuses } = this.parts;
     if (!(await this.#readStatuses())) return new Set();
-    const present = new Set(urls.map(url => new URL(url).host));
+    const present = new Set(urls.map(workerIdOf));
     const free = new Set<string>();
     for (const key of this.#configured()) {
       const { connector, task } = parseWorkKey(key);
@@ -262,7 +266,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
   #lead(owners: ReadonlyMap<string, string>): void {
     const { statuses, configs } = this.parts;
     const configured = this.#configured();
-    const present = new Set([...owners.values()].map(url => new URL(url).host));
+    const present = new Set([...owners.values()].map(workerIdOf));
     // What waits for a worker that is gone must not seem to run.
     statuses.unassign((_, connector, task) => {
       const key = workKey({ connector, task: task ?? connectorTask });
@@ -354,3 +358,6 @@ interface Link {
 }
 
 const keyRetryMs = 5_000;
+
+/** host:port, where URL would leave a default port out. */
+const workerIdOf = (url: string): string => url.replace(/^\w+:\/\//, '').replace(/\/$/, '');

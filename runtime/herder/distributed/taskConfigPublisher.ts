@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Config, Logger } from '../../api/index.ts';
 import { ConnectError } from '../../api/index.ts';
 import type { SessionKey } from '../stores/configState.ts';
+import type { WorkerClient } from '../workerClient.ts';
 import { sign, signatureAlgorithm } from './sessionKeys.ts';
 
 export interface PublisherOptions {
@@ -16,6 +17,7 @@ export interface PublisherOptions {
   /** null = unsigned. */
   readonly sessionKey: () => SessionKey | null;
   readonly isOwner: (connector: string) => boolean;
+  readonly client: WorkerClient;
   readonly logger: Logger;
 }
 
@@ -77,14 +79,13 @@ export class TaskConfigPublisher {
       headers['x-connect-authorization'] = sign(key, body);
       headers['x-connect-request-signature-algorithm'] = signatureAlgorithm;
     }
-    const answer = await fetch(`${url}connectors/${encodeURIComponent(connector)}/tasks`, {
+    const answer = await this.#options.client.request(`${url}connectors/${encodeURIComponent(connector)}/tasks`, {
       method: 'POST',
       headers,
       body,
       signal: AbortSignal.any([signal, AbortSignal.timeout(requestTimeoutMs)]),
     });
-    const text = await answer.text();
-    if (answer.ok) return true;
-    throw new ConnectError('CLUSTER_REQUEST_REFUSED', `the worker at ${url} answered ${answer.status}: ${text}`);
+    if (answer.status < 400) return true;
+    throw new ConnectError('CLUSTER_REQUEST_REFUSED', `the worker at ${url} answered ${answer.status}: ${answer.text}`);
   }
 }
