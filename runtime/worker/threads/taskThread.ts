@@ -8,13 +8,14 @@ import { startThread } from '../../broker/startThread.ts';
 import type { WorkerConfig } from '../../config/workerConfig.ts';
 import type { TaskSnapshot } from '../../metrics/taskMeter.ts';
 import { failureReport } from '../errors/failureReport.ts';
+import type { DeclaredModule } from '../pluginRegistry.ts';
 import type { TaskExecutor } from '../taskExecutor.ts';
 import { type TargetState, type TaskId, type TaskListener, type TaskRequest, taskKey } from '../types.ts';
 import type { FromThread, ToThread } from './messages.ts';
 
 export interface TaskThreadOptions {
   readonly config: WorkerConfig;
-  readonly pluginModules: readonly string[];
+  readonly pluginModules: readonly DeclaredModule[];
   readonly listener: TaskListener;
   readonly onMetrics: (id: TaskId, snapshot: TaskSnapshot) => void;
   /** The thread has ended, asked or not. */

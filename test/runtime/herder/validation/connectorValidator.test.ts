@@ -9,8 +9,8 @@ import { PluginRegistry } from '../../../../runtime/worker/pluginRegistry.ts';
 test('a misspelt or outdated name of a required key is told beside the key that is missing', async () => {
   const { config: worker } = loadWorkerConfig({ flags: {} });
   const modules = ['connectors/postgres/index.ts', 'runtime/converters/index.ts'];
-  const plugins = await PluginRegistry.load(modules.map(path => new URL(`../../../../${path}`, import.meta.url).href));
-  const resolver = ConfigResolver.create(worker, name => plugins.find(name, 'config_provider'));
+  const plugins = await PluginRegistry.open(modules.map(path => new URL(`../../../../${path}`, import.meta.url).href));
+  const resolver = await ConfigResolver.create(worker, name => plugins.loadIfFound(name, 'config_provider'));
   const validator = new ConnectorValidator(worker, plugins, resolver);
   const config = {
     name: 'shop',
