@@ -25,7 +25,11 @@ export const errorCodes = {
   PLUGIN_NOT_FOUND:
     'No plugin answers to a class name in the configuration. The message lists what there is; check connector.class and plugin.path.',
   PLUGIN_MODULE_INVALID:
-    'A module of plugin.path cannot be loaded, or exports no list named `plugins`. The message names the module and why.',
+    'A module of plugin.path cannot be loaded, or exports no list named `plugins`, or the "millrace" key of its package.json is wrong. The message names the module and why.',
+  PLUGIN_API_UNSUPPORTED:
+    'A package of plugin.path was written for another version of the plugin API than this Millrace has. Install the release of the package that fits, or another Millrace.',
+  PLUGIN_DUPLICATE:
+    'Two modules bring a plugin of the same class. The message names both; take one of them off plugin.path.',
   OFFSET_TOPIC_INVALID:
     'The topic of source offsets is missing, or is not compacted, so that offsets would be lost. Create it with cleanup.policy=compact.',
   OFFSETS_INVALID:
@@ -105,6 +109,8 @@ export const errorCodes = {
     'Another worker of the cluster refused what this one told it. The message has its answer; check that all workers have the same topics and algorithms.',
   CLUSTER_FENCING_FAILED:
     'The leader of the cluster could not make sure that no earlier task of an exactly-once source can write any more, so that the task did not start. The message says why; every worker needs exactly.once.source.support=preparing or enabled, and Kafka rights on the transactional.ids.',
+  CLI_REQUEST_FAILED:
+    'A worker refused what a command asked of it, or did not answer. The message has the address and the answer; check --url, --user and --ca.',
   CLI_USAGE: 'The command line is not understood. --help shows what is.',
   PG_UNREACHABLE:
     'The PostgreSQL server did not answer, or closed the connection. Check database.hostname, database.port, database.sslmode and that the server runs; the task retries, nothing is lost.',

@@ -239,8 +239,8 @@ export abstract class AbstractHerder {
     return pluginList(this.parts.worker.plugins);
   }
 
-  pluginConfig(name: string, version: string | null): readonly ConfigKeyInfo[] {
-    const keys = this.parts.validator.pluginKeys(name);
+  async pluginConfig(name: string, version: string | null): Promise<readonly ConfigKeyInfo[]> {
+    const keys = await this.parts.validator.pluginKeys(name);
     if (version !== null) requireVersion(this.parts.worker.plugins, name, version);
     return keys;
   }
@@ -273,7 +273,7 @@ export abstract class AbstractHerder {
   }
 
   protected supervisor(name: string): ConnectorSupervisor {
-    const { metrics, logger, config } = this.options;
+    const { metrics, logger, config, secrets } = this.options;
     return this.supervisors.get(
       name,
       () =>
@@ -281,6 +281,7 @@ export abstract class AbstractHerder {
           ...this.parts,
           metrics,
           logger,
+          secrets,
           owns: (connector, task) => this.owns(connector, task),
           commitTasks: (connector, configs) => this.commitTasks(connector, configs),
           generation: connector => this.generation(connector),

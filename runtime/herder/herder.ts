@@ -128,7 +128,7 @@ export interface Herder {
   readonly internal: InternalRequests | null;
 
   plugins(): readonly PluginInfo[];
-  pluginConfig(name: string, version: string | null): readonly ConfigKeyInfo[];
+  pluginConfig(name: string, version: string | null): Promise<readonly ConfigKeyInfo[]>;
   validateConfig(plugin: string, config: Config): Promise<ConfigInfos>;
 
   close(): Promise<void>;

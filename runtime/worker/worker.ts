@@ -9,7 +9,7 @@ import type { WorkerConfig } from '../config/workerConfig.ts';
 import type { TaskSnapshot } from '../metrics/taskMeter.ts';
 import { ConnectorHost, type ConnectorListener } from './connectorHost.ts';
 import type { OffsetChange } from './offsets/offsetStore.ts';
-import { PluginRegistry } from './pluginRegistry.ts';
+import { type DeclaredModule, PluginRegistry } from './pluginRegistry.ts';
 import type { SourcePosition } from './source/offsetTracker.ts';
 import { TaskHost } from './taskHost.ts';
 import { installTestHooks } from './testHooks.ts';
@@ -32,8 +32,8 @@ export interface MetricsSink {
 
 export interface WorkerOptions {
   readonly config: WorkerConfig;
-  /** URLs of modules that export `plugins`; task threads import the same. */
-  readonly pluginModules: readonly string[];
+  /** A URL alone: of a module that has to be imported to know what is in it. */
+  readonly pluginModules: readonly (DeclaredModule | string)[];
   readonly listener: WorkerListener;
   /** Asked by tasks that deliver exactly once; a worker alone has none. */
   readonly guard?: TaskGuard;
@@ -57,14 +57,14 @@ export class Worker {
   readonly #removeTestHooks: () => void;
 
   private constructor(options: WorkerOptions, plugins: PluginRegistry, host: TaskHost) {
-    const { config, pluginModules, listener, logger, guard = noGuard } = options;
+    const { config, listener, logger, guard = noGuard } = options;
     this.#options = options;
     this.plugins = plugins;
     this.#host = host;
     const onMetrics = (id: TaskId, snapshot: TaskSnapshot): void => {
       if (this.#tasks.has(taskKey(id))) options.metrics.updateTask(id, snapshot);
     };
-    this.#pool = new TaskPool({ host, config, pluginModules, listener, guard, onMetrics, logger });
+    this.#pool = new TaskPool({ host, config, pluginModules: plugins.modules, listener, guard, onMetrics, logger });
     this.#connectors = new ConnectorHost({
       plugins,
       offsets: (name, connectorConfig) => host.offsets(name, connectorConfig),
@@ -80,7 +80,7 @@ export class Worker {
 
   static async start(options: WorkerOptions): Promise<Worker> {
     const { config, listener, logger, guard = noGuard } = options;
-    const plugins = await PluginRegistry.load(options.pluginModules);
+    const plugins = await PluginRegistry.open(options.pluginModules);
     const host = await TaskHost.open({ config, plugins, listener, guard, logger });
     return new Worker(options, plugins, host);
   }
@@ -143,7 +143,7 @@ export class Worker {
       changes === null
         ? (await offsets.list()).map(({ partition }) => ({ partition, offset: null }))
         : (changes as readonly OffsetChange[]);
-    const plugin = this.plugins.require(config['connector.class'] ?? '', 'source');
+    const plugin = await this.plugins.load(config['connector.class'] ?? '', 'source');
     const hook = plugin.createConnector();
     const pairs = all.map(({ partition, offset }): readonly [SourcePartition, SourceOffset | null] => [
       partition,

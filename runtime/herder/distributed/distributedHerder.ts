@@ -23,6 +23,7 @@ import { ConfigStore } from '../stores/configStore.ts';
 import type { InternalRecord } from '../stores/internalTopic.ts';
 import { internalTopicOptions } from '../stores/internalTopicOptions.ts';
 import { StatusStore } from '../stores/statusStore.ts';
+import { WorkerClient } from '../workerClient.ts';
 import { ClusterMember } from './clusterMember.ts';
 import { askLeader } from './leaderRequest.ts';
 import { newSessionKey } from './sessionKeys.ts';
@@ -34,6 +35,8 @@ import { ZombieFencing } from './zombieFencing.ts';
 
 export interface DistributedOptions extends HerderOptions {
   readonly levels: LogLevels;
+  /** Of the listener that other workers use. */
+  readonly scheme: 'http' | 'https';
   /** The cluster cannot be joined: this worker must stop. */
   readonly onFailed: (error: unknown) => void;
 }
@@ -49,6 +52,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
   readonly #fencing: ZombieFencing;
   readonly #guard: SourceTaskGuard;
   readonly #support: string;
+  readonly #client: WorkerClient;
   #keyTimer: NodeJS.Timeout | null = null;
   #held: ReadonlySet<string> = new Set();
 
@@ -56,10 +60,11 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     super(options, parts, supervisors);
     const { config, logger, workerId } = options;
     this.#levels = options.levels;
+    this.#client = new WorkerClient(config);
     this.#member = new ClusterMember({
       broker: parts.worker.broker,
       config,
-      url: `http://${workerId}/`,
+      url: `${options.scheme}://${workerId}/`,
       configs: parts.configs,
       configured: () => this.#configured(),
       handedOver: urls => this.#handedOver(urls),
@@ -294,7 +299,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
   async #handedOver(urls: readonly string[]): Promise<ReadonlySet<string>> {
     const { statuses } = this.parts;
     if (!(await this.#readStatuses())) return new Set();
-    const present = new Set(urls.map(url => new URL(url).host));
+    const present = new Set(urls.map(workerIdOf));
     const free = new Set<string>();
     for (const key of this.#configured()) {
       const { connector, task } = parseWorkKey(key);
@@ -333,7 +338,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
       this.options.logger.error({ err: error }, 'the right to write the configs of the cluster could not be had');
     });
     const configured = this.#configured();
-    const present = new Set([...owners.values()].map(url => new URL(url).host));
+    const present = new Set([...owners.values()].map(workerIdOf));
     // What waits for a worker that is gone must not seem to run.
     statuses.unassign((_, connector, task) => {
       const key = workKey({ connector, task: task ?? connectorTask });
@@ -379,7 +384,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     const url = this.#member.leaderUrl;
     if (url === null) return false;
     const sessionKey = this.#member.isSessioned ? this.parts.configs.state.sessionKey : null;
-    await askLeader({ url, method, path: `connectors/${path}`, body, sessionKey, signal });
+    await askLeader({ client: this.#client, url, method, path: `connectors/${path}`, body, sessionKey, signal });
     return true;
   }
 
@@ -442,3 +447,6 @@ interface Link {
 }
 
 const keyRetryMs = 5_000;
+
+/** host:port, where URL would leave a default port out. */
+const workerIdOf = (url: string): string => url.replace(/^\w+:\/\//, '').replace(/\/$/, '');

@@ -1,9 +1,11 @@
 /** A request of one worker to the leader of the cluster, signed where the group's protocol has a key for it (KIP-507). */
 import { ConnectError } from '../../api/index.ts';
 import type { SessionKey } from '../stores/configState.ts';
+import type { WorkerClient } from '../workerClient.ts';
 import { sign, signatureAlgorithm } from './sessionKeys.ts';
 
 export interface LeaderRequest {
+  readonly client: WorkerClient;
   /** Of the leader, with a slash at its end. */
   readonly url: string;
   readonly method: 'POST' | 'PUT';
@@ -18,21 +20,20 @@ export interface LeaderRequest {
 const requestTimeoutMs = 30_000;
 
 /** Rejects with CLUSTER_REQUEST_REFUSED for any answer but success. */
-export async function askLeader({ url, method, path, body, sessionKey, signal }: LeaderRequest): Promise<void> {
-  const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
-  const headers: Record<string, string> = bytes === undefined ? {} : { 'content-type': 'application/json' };
+export async function askLeader({ client, url, method, path, body, sessionKey, signal }: LeaderRequest): Promise<void> {
+  const bytes = body === undefined ? null : Buffer.from(JSON.stringify(body));
+  const headers: Record<string, string> = bytes === null ? {} : { 'content-type': 'application/json' };
   if (sessionKey !== null) {
     headers['x-connect-authorization'] = sign(sessionKey, bytes ?? Buffer.alloc(0));
     headers['x-connect-request-signature-algorithm'] = signatureAlgorithm;
   }
-  const answer = await fetch(url + path, {
+  const answer = await client.request(url + path, {
     method,
     headers,
     body: bytes,
     signal: AbortSignal.any([signal, AbortSignal.timeout(requestTimeoutMs)]),
   });
-  const text = await answer.text();
-  if (!answer.ok) {
-    throw new ConnectError('CLUSTER_REQUEST_REFUSED', `the worker at ${url} answered ${answer.status}: ${text}`);
+  if (answer.status >= 400) {
+    throw new ConnectError('CLUSTER_REQUEST_REFUSED', `the worker at ${url} answered ${answer.status}: ${answer.text}`);
   }
 }

@@ -28,11 +28,11 @@ export class ConnectorValidator {
 
   /** Rejects with CONFIG_INVALID or PLUGIN_NOT_FOUND where there is no class to ask. */
   async validate(raw: Config): Promise<ConfigInfos> {
-    const plugin = this.plugin(raw);
+    const plugin = await this.#plugin(raw);
     const config = await this.#resolver.resolve(raw);
     const common = configInfos(this.#commonKeys(plugin), config);
     const own = configInfos(ownKeys(plugin), config);
-    const infos = [...common, ...own, ...nestedInfos(config, this.#plugins)];
+    const infos = [...common, ...own, ...(await nestedInfos(config, this.#plugins))];
     complainOfNull(common);
     const errors = [...this.#crossErrors(plugin, config), ...(plugin.validateKeys?.(config) ?? [])];
     if (plugin.kind === 'source') errors.push(...exactlyOnceErrors(plugin, config, common, this.#worker));
@@ -43,12 +43,12 @@ export class ConnectorValidator {
   }
 
   /** The plugin that `connector.class` names. */
-  plugin(config: Config): ConnectorPlugin {
+  async #plugin(config: Config): Promise<ConnectorPlugin> {
     const className = config['connector.class'];
     if (className === undefined || className === '') {
       throw new ConnectError('CONFIG_INVALID', 'Connector config contains no connector type');
     }
-    return this.#plugins.connector(className);
+    return this.#plugins.loadConnector(className);
   }
 
   /** Throws CONFIG_INVALID with every error, in Kafka Connect's words. */
@@ -67,13 +67,13 @@ export class ConnectorValidator {
   }
 
   /** Keys of a config that nothing reads. */
-  unknownKeys(config: Config): readonly string[] {
-    return unknownKeys(this.plugin(config), config, this.#plugins);
+  async unknownKeys(config: Config): Promise<readonly string[]> {
+    return unknownKeys(await this.#plugin(config), config, this.#plugins);
   }
 
   /** The keys of any plugin, by name; connectors' own come first. */
-  pluginKeys(name: string): readonly ConfigKeyInfo[] {
-    const plugin = this.#plugins.find(
+  async pluginKeys(name: string): Promise<readonly ConfigKeyInfo[]> {
+    const plugin = await this.#plugins.loadIfFound(
       name,
       'source',
       'sink',

@@ -55,10 +55,10 @@ export class SourceTaskRunner implements TaskRunner {
     const logger = taskLogger(this.#deps.logger, id);
     await using resources = new Closer(logger);
 
-    const plugin = plugins.require(connectorConfig['connector.class'] ?? '', 'source');
-    const converters = createConverters(connectorConfig, converterSources);
+    const plugin = await plugins.load(connectorConfig['connector.class'] ?? '', 'source');
+    const converters = await createConverters(connectorConfig, converterSources);
     resources.defer(() => closeConverters(converters));
-    const chain = TransformChain.fromConfig(connectorConfig, plugins);
+    const chain = await TransformChain.fromConfig(connectorConfig, plugins);
     if (chain !== null) resources.defer(() => chain.close());
     const policy = new ErrorPolicy(connectorConfig, logger, meter, control.stopping);
     if (generation === undefined) refuseExactlyOnce(connectorConfig);

@@ -2,6 +2,7 @@
 import type { ErrorCode, Logger } from '../../api/index.ts';
 import type { WorkerConfig } from '../../config/workerConfig.ts';
 import type { TaskSnapshot } from '../../metrics/taskMeter.ts';
+import type { DeclaredModule } from '../pluginRegistry.ts';
 import type { FailureReport, TargetState, TaskId, TaskQuestion, TaskRequest, TaskState } from '../types.ts';
 
 /** An error on its way to another thread. */
@@ -13,7 +14,7 @@ export interface ErrorMessage {
 
 export type ToThread =
   /** Always the first. Secrets are in the config, so that it comes by message and not on a command line. */
-  | { readonly type: 'init'; readonly config: WorkerConfig; readonly pluginModules: readonly string[] }
+  | { readonly type: 'init'; readonly config: WorkerConfig; readonly pluginModules: readonly DeclaredModule[] }
   | { readonly type: 'start'; readonly request: TaskRequest }
   | { readonly type: 'target'; readonly connector: string; readonly target: TargetState }
   | { readonly type: 'forgetTopics'; readonly connector: string }

@@ -8,6 +8,7 @@ import { startThread } from '../../broker/startThread.ts';
 import type { WorkerConfig } from '../../config/workerConfig.ts';
 import type { TaskSnapshot } from '../../metrics/taskMeter.ts';
 import { failureReport } from '../errors/failureReport.ts';
+import type { DeclaredModule } from '../pluginRegistry.ts';
 import type { TaskExecutor } from '../taskExecutor.ts';
 import {
   type TargetState,
@@ -21,7 +22,7 @@ import type { FromThread, ToThread } from './messages.ts';
 
 export interface TaskThreadOptions {
   readonly config: WorkerConfig;
-  readonly pluginModules: readonly string[];
+  readonly pluginModules: readonly DeclaredModule[];
   readonly listener: TaskListener;
   readonly guard: TaskGuard;
   readonly onMetrics: (id: TaskId, snapshot: TaskSnapshot) => void;

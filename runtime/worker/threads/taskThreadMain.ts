@@ -39,7 +39,7 @@ const guard: TaskGuard = {
 async function open({ config, pluginModules }: Init): Promise<TaskHost> {
   return TaskHost.open({
     config,
-    plugins: await PluginRegistry.load(pluginModules),
+    plugins: await PluginRegistry.open(pluginModules),
     listener: {
       taskState: (id, state, failure) => post({ type: 'taskState', id, state, failure }),
       topicUsed: (id, topic) => post({ type: 'topicUsed', id, topic }),

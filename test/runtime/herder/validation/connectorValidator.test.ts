@@ -9,8 +9,8 @@ import { PluginRegistry } from '../../../../runtime/worker/pluginRegistry.ts';
 test('a misspelt or outdated name of a required key is told beside the key that is missing', async () => {
   const { config: worker } = loadWorkerConfig({ flags: {} });
   const modules = ['connectors/postgres/index.ts', 'runtime/converters/index.ts'];
-  const plugins = await PluginRegistry.load(modules.map(path => new URL(`../../../../${path}`, import.meta.url).href));
-  const resolver = ConfigResolver.create(worker, name => plugins.find(name, 'config_provider'));
+  const plugins = await PluginRegistry.open(modules.map(path => new URL(`../../../../${path}`, import.meta.url).href));
+  const resolver = await ConfigResolver.create(worker, name => plugins.loadIfFound(name, 'config_provider'));
   const validator = new ConnectorValidator(worker, plugins, resolver);
   const config = {
     name: 'shop',
@@ -43,12 +43,12 @@ test('what a source cannot do of exactly-once delivery is told in the words of K
     'runtime/converters/index.ts',
     'test/runtime/herder/scriptedPlugin.ts',
   ];
-  const plugins = await PluginRegistry.load(modules.map(path => new URL(`../../../../${path}`, import.meta.url).href));
+  const plugins = await PluginRegistry.open(modules.map(path => new URL(`../../../../${path}`, import.meta.url).href));
   const errorsOn =
     (support: string) =>
     async (config: Record<string, string>): Promise<string[]> => {
       const { config: worker } = loadWorkerConfig({ flags: { 'exactly.once.source.support': support } });
-      const resolver = ConfigResolver.create(worker, name => plugins.find(name, 'config_provider'));
+      const resolver = await ConfigResolver.create(worker, name => plugins.loadIfFound(name, 'config_provider'));
       const { configs } = await new ConnectorValidator(worker, plugins, resolver).validate({ name: 'c', ...config });
       return configs.flatMap(({ value }) => value.errors.map(error => `${value.name}: ${error}`));
     };
