@@ -36,6 +36,7 @@ export interface SourceSettings {
   readonly topicDelimiter: string;
   readonly heartbeatTopic: string;
   readonly transactionTopic: string;
+  readonly databases: (name: string) => boolean;
   readonly tables: TextFilter;
   readonly columns: (name: string) => boolean;
   readonly keyColumns: KeyColumns;
@@ -55,6 +56,9 @@ export interface SourceSettings {
   readonly schemaNames: NameAdjustment;
   readonly fieldNames: NameAdjustment;
   readonly includeQuery: boolean;
+  readonly schemaChanges: boolean;
+  /** Whether schemas and their changes tell the comments of columns. */
+  readonly hasComments: boolean;
   readonly transactionMetadata: boolean;
   readonly extendedHeaders: boolean;
   readonly heartbeatIntervalMs: number;
@@ -106,6 +110,7 @@ function settingsOf(config: Config, v: Values, connector: ConnectorName): Source
     topicDelimiter: v['topic.delimiter'],
     heartbeatTopic: config['topic.heartbeat.name'] ?? `${v['topic.heartbeat.prefix']}.${v['topic.prefix']}`,
     transactionTopic: `${v['topic.prefix']}${v['topic.delimiter']}${v['topic.transaction']}`,
+    databases,
     tables: (table, database) => databases(database) && tables(table),
     columns: parseFilter(v['column.include.list'], v['column.exclude.list']),
     keyColumns: parseKeyColumns(v['message.key.columns'] ?? ''),
@@ -137,6 +142,8 @@ function settingsOf(config: Config, v: Values, connector: ConnectorName): Source
     schemaNames: oneOf(v['schema.name.adjustment.mode']),
     fieldNames: oneOf(v['field.name.adjustment.mode']),
     includeQuery: v['include.query'],
+    schemaChanges: v['include.schema.changes'],
+    hasComments: v['include.schema.comments'],
     transactionMetadata: v['provide.transaction.metadata'],
     extendedHeaders: v['extended.headers.enabled'],
     heartbeatIntervalMs: v['heartbeat.interval.ms'],

@@ -37,7 +37,7 @@ const REFUSED: readonly {
     why: 'not supported yet',
   },
   {
-    keys: /^(skip\.messages\.without\.change|include\.schema\.comments)$/,
+    keys: /^skip\.messages\.without\.change$/,
     isSet: isGiven,
     why: 'not supported yet, and events would differ',
   },
@@ -79,7 +79,7 @@ const RENAMED: ReadonlyMap<string, string> = new Map([
 
 /** Options without effect on events, or whose only supported value is the default. */
 const IGNORED =
-  /^(max\.queue\.size|errors\.max\.retries|snapshot\.max\.threads|snapshot\.isolation\.mode|streaming\.delay\.ms|signal\.(enabled\.channels|poll\.interval\.ms)|notification\.|incremental\.snapshot\.|retriable\.restart\.connector\.wait\.ms|connection\.validation\.timeout\.ms|connect\.keep\.alive$|database\.(query\.timeout\.ms|initial\.statements|jdbc\.|connectionTimeZone|protocol)|driver\.|guardrail\.|topic\.cache\.size|snapshot\.tables\.order\.by\.row\.count|min\.row\.count\.to\.stream\.results|schema\.history\.|ddl\.parser\.type|inconsistent\.schema\.handling\.mode|enable\.time\.adjuster|binlog\.buffer\.size|use\.nongraceful\.disconnect|event\.deserialization\.|include\.schema\.changes|gtid\.ignore\.|internal\.|openlineage\.|advanced\.metrics\.)/;
+  /^(max\.queue\.size|errors\.max\.retries|snapshot\.max\.threads|snapshot\.isolation\.mode|streaming\.delay\.ms|signal\.(enabled\.channels|poll\.interval\.ms)|notification\.|incremental\.snapshot\.|retriable\.restart\.connector\.wait\.ms|connection\.validation\.timeout\.ms|connect\.keep\.alive$|database\.(query\.timeout\.ms|initial\.statements|jdbc\.|connectionTimeZone|protocol)|driver\.|guardrail\.|topic\.cache\.size|snapshot\.tables\.order\.by\.row\.count|min\.row\.count\.to\.stream\.results|schema\.history\.|ddl\.parser\.type|inconsistent\.schema\.handling\.mode|enable\.time\.adjuster|binlog\.buffer\.size|use\.nongraceful\.disconnect|event\.deserialization\.|gtid\.ignore\.|internal\.|openlineage\.|advanced\.metrics\.)/;
 
 /** Read beside the keys of the definition. */
 const FURTHER = /^(snapshot\.select\.statement\.overrides\.|topic\.heartbeat\.name$)/;

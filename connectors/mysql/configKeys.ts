@@ -132,6 +132,11 @@ export const sourceKeys = {
     false,
     'Whether events carry the statement that caused them. Needs binlog_rows_query_log_events=ON, in MariaDB binlog_annotate_row_events=ON.',
   ),
+  'include.schema.changes': flag(
+    true,
+    'Whether what DDL does to tables of the captured databases is published to the topic that has the name of topic.prefix.',
+  ),
+  'include.schema.comments': flag(false, 'Whether schemas and schema changes tell the comments of columns and tables.'),
   'provide.transaction.metadata': flag(false, 'Whether transactions are published with BEGIN and END events.'),
   'extended.headers.enabled': flag(true, 'Whether records carry headers with the connector, task and run.'),
   'heartbeat.interval.ms': number(0, 'Interval of heartbeat records; 0 = none.'),

@@ -3,7 +3,7 @@
  * Stops at a table that there is no version of, for the stream to look it up; stops for good at what cannot be read.
  */
 import { crc32 } from '@node-rs/crc32';
-import { ConnectError, type SourceBatch } from '../../../runtime/api/index.ts';
+import { ConnectError, type ConnectRecord, plainBatch, type SourceBatch } from '../../../runtime/api/index.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
 import { ByteReader } from '../protocol/byteReader.ts';
@@ -16,15 +16,16 @@ import { EventBatches } from './eventBatches.ts';
 import { LogCursor } from './logCursor.ts';
 import type { LogPosition } from './position.ts';
 import { RowEvents, RowKind } from './rowEvents.ts';
-import { readStatement, type Statement } from './statements.ts';
+import type { LoggedStatement } from './schemaChanges.ts';
+import { isDefinition, readStatement, type Statement } from './statements.ts';
 import { streamError, unsupportedEvent } from './streamError.ts';
 import { TransactionEvents } from './transactionEvents.ts';
 import { TransactionScope } from './transactionScope.ts';
 
 const EMPTY = Buffer.alloc(0);
 
-/** Where a walk stopped: all whole packets read, enough events for a batch, or a table to be looked up. */
-export type Stop = 'end' | 'full' | 'table';
+/** Where a walk stopped: all whole packets read, enough events for a batch, or something to be looked up: a table, or what a statement defines. */
+export type Stop = 'end' | 'full' | 'lookup';
 
 export interface DecoderOptions {
   readonly settings: SourceSettings;
@@ -32,10 +33,15 @@ export interface DecoderOptions {
   readonly isCaptured: (database: string, table: string) => boolean;
   /** Whether events carry a CRC-32. */
   readonly hasChecksum: boolean;
+  /** Whether statements that define tables are of interest. */
+  readonly readsDefinitions: boolean;
 }
 
 export class BinlogDecoder {
   readonly rows: RowEvents;
+  /** Set after a stop at a statement that defines tables. */
+  definition: LoggedStatement | null = null;
+  private readonly definitions: ConnectRecord[] = [];
   /** After a stop at the end: bytes without which there is no further packet. */
   missing = 1;
   private readonly options: DecoderOptions;
@@ -84,7 +90,7 @@ export class BinlogDecoder {
         const { start, end } = packet;
         if (bytes[start] !== 0) throw streamError(bytes, start, end);
         this.event(bytes, start + 1, end, 0);
-        if (this.rows.isPending) return { next: p, stop: 'table' };
+        if (this.isPending) return { next: p, stop: 'lookup' };
       }
     } catch (error) {
       throw this.located(error);
@@ -92,7 +98,17 @@ export class BinlogDecoder {
   }
 
   private get stop(): Stop {
-    return this.rows.isPending ? 'table' : 'full';
+    return this.isPending ? 'lookup' : 'full';
+  }
+
+  private get isPending(): boolean {
+    return this.rows.isPending || this.definition !== null;
+  }
+
+  /** Gives the records of the statement at which the walk stopped. */
+  addDefinition(records: readonly ConnectRecord[]): void {
+    this.definition = null;
+    this.definitions.push(...records);
   }
 
   private located(error: unknown): unknown {
@@ -119,7 +135,7 @@ export class BinlogDecoder {
         const start = payload.at;
         payload.at = end;
         this.dispatch(bytes, start, end, payload.base);
-        if (this.rows.isPending) return false;
+        if (this.isPending) return false;
       }
       const next = payload.reader.next(bytes.subarray(payload.at));
       if (next === null) {
@@ -138,6 +154,10 @@ export class BinlogDecoder {
     const batches = this.batches.take(bytes);
     if (this.payload !== null) this.payload.base = -1;
     if (this.transactions !== null) batches.push(...this.transactions.take());
+    if (this.definitions.length > 0) {
+      const { sourcePartition } = this.options.common;
+      batches.push(plainBatch({ records: this.definitions.splice(0), sourcePartition, sourceOffset: null }));
+    }
     return batches;
   }
 
@@ -302,7 +322,8 @@ export class BinlogDecoder {
     const database = reader.text(nameLength);
     reader.skip(1);
     const rest = reader.rest();
-    const statement = readStatement((expand === null ? rest : expand(rest)).toString('utf8'), database);
+    const text = (expand === null ? rest : expand(rest)).toString('utf8');
+    const statement = readStatement(text, database);
     switch (statement.kind) {
       case 'begin':
       case 'xa':
@@ -323,10 +344,27 @@ export class BinlogDecoder {
         break;
       case 'other':
         this.rows.forgetTables();
+        if (this.options.readsDefinitions && isDefinition(text)) this.define(text, database);
         break;
     }
     // One without BEGIN is a transaction of its own.
     if (!this.scope.hasBegun) this.end();
+  }
+
+  private define(text: string, database: string): void {
+    const { cursor, scope } = this;
+    // Published before a restart.
+    if (cursor.publishedRows > 0) return;
+    this.definition = {
+      text,
+      database,
+      file: cursor.file,
+      position: cursor.eventStart,
+      gtid: cursor.gtidText,
+      serverId: cursor.serverId,
+      tsUs: scope.longs!.tsUs,
+      thread: scope.hasBegun ? scope.thread : null,
+    };
   }
 
   private refuse({ table }: Extract<Statement, { kind: 'change' }>): void {

@@ -12,6 +12,7 @@ import { BinlogDecoder } from './binlogDecoder.ts';
 import { BinlogSession } from './binlogSession.ts';
 import { connect, isConnectionLoss, sourceError } from './connection.ts';
 import { formatPosition, type LogPosition } from './position.ts';
+import type { SchemaChanges } from './schemaChanges.ts';
 import type { TableVersions } from './tableVersions.ts';
 
 const FIRST_RETRY_MS = 200;
@@ -26,6 +27,8 @@ export interface StreamOptions {
   readonly logger: Logger;
   readonly signal: AbortSignal;
   readonly versions: TableVersions;
+  /** null = what DDL does is not published. */
+  readonly schemaChanges: SchemaChanges | null;
 }
 
 export class ChangeStream {
@@ -85,6 +88,7 @@ export class ChangeStream {
         common,
         isCaptured: (database, table) => versions.isCaptured(database, table),
         hasChecksum: session.hasChecksum,
+        readsDefinitions: this.options.schemaChanges !== null,
       },
       this.lastPosition,
     );
@@ -108,6 +112,8 @@ export class ChangeStream {
       await this.walk(decoder);
       this.attempts = 0;
     } catch (error) {
+      // The position is behind what could not be looked up: nothing of what was walked is handed out, and it is read again.
+      if (decoder.rows.truncated !== null || decoder.definition !== null) throw error;
       this.failure = { error };
     }
     const batches = decoder.takeBatches(this.bytes);
@@ -116,19 +122,26 @@ export class ChangeStream {
   }
 
   private async walk(decoder: BinlogDecoder): Promise<void> {
-    const { settings, versions } = this.options;
+    const { versions, schemaChanges } = this.options;
     for (;;) {
       const { next, stop } = decoder.walk(this.bytes, this.at);
       this.at = next;
       this.isFull = stop === 'full';
       this.wanted = decoder.missing;
-      if (stop !== 'table') return;
-      this.catalog ??= await connect(settings);
+      if (stop !== 'lookup') return;
       const { rows } = decoder;
       const { pendingTable, truncated } = rows;
-      if (pendingTable !== null) rows.setVersion(await versions.fromLog(this.catalog, pendingTable));
-      if (truncated !== null) rows.addTruncate(await versions.forTruncate(this.catalog, truncated));
+      if (pendingTable !== null) rows.setVersion(await versions.fromLog(await this.connection(), pendingTable));
+      if (truncated !== null) rows.addTruncate(await versions.forTruncate(await this.connection(), truncated));
+      const { definition } = decoder;
+      if (definition === null) continue;
+      decoder.addDefinition(await schemaChanges!.ofStatement(() => this.connection(), definition));
     }
+  }
+
+  private async connection(): Promise<Connection> {
+    this.catalog ??= await connect(this.options.settings);
+    return this.catalog;
   }
 
   /** Returns after a wait where another connection may help; throws otherwise. The position is that of the last event handed out. */

@@ -8,6 +8,7 @@ import { fullName, type TableName } from './catalog.ts';
 import { connect, errnoOf, isConnectionLoss } from './connection.ts';
 import { CHOICE, MARKER, processingTime } from './envelope.ts';
 import { formatPosition, type LogPosition, snapshotOffset } from './position.ts';
+import type { SchemaChanges } from './schemaChanges.ts';
 import { type SelectedRows, selectRows } from './selectRows.ts';
 import { beginSnapshot } from './snapshotPoint.ts';
 import type { TableVersion } from './tableVersion.ts';
@@ -20,6 +21,7 @@ export interface SnapshotOptions {
   readonly signal: AbortSignal;
   readonly versions: TableVersions;
   readonly tables: readonly TableName[];
+  readonly schemaChanges: SchemaChanges | null;
 }
 
 export class SnapshotPhase {
@@ -59,7 +61,12 @@ export class SnapshotPhase {
 
   /** Batches of all tables in order. The last one has the offset that says the snapshot is complete. */
   private async *read(reader: Connection, point: LogPosition): AsyncGenerator<SourceBatch> {
-    const { settings, signal, tables, versions } = this.options;
+    const { settings, signal, tables, versions, schemaChanges } = this.options;
+    if (schemaChanges !== null) {
+      for await (const batch of schemaChanges.ofSnapshot(reader, point, false)) {
+        yield { ...batch, sourceOffset: snapshotOffset(point, false) };
+      }
+    }
     let held: TableSourceBatch | null = null;
     let isFirst = true;
     for (const table of tables.filter(other => settings.snapshot.tables(fullName(other)))) {

@@ -4,20 +4,29 @@ import {
   type Config,
   ConnectError,
   type SourceBatch,
+  type SourceOffset,
   type SourceTask,
   type SourceTaskContext,
 } from '../../../runtime/api/index.ts';
 import { contextHeaders } from '../../shared/contextHeaders.ts';
 import { heartbeatBatch } from '../../shared/heartbeatBatch.ts';
 import { idle } from '../../shared/idle.ts';
-import type { BatchCommon, TableSourceBatch } from '../../shared/tableSourceBatch.ts';
+import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import { parseSettings, type SourceSettings } from '../config.ts';
 import { isSystemDatabase } from './catalog.ts';
 import { ChangeStream } from './changeStream.ts';
 import { connect, sourceError } from './connection.ts';
 import type { ConnectorName } from './envelope.ts';
-import { formatPosition, type LogPosition, parseOffset, type StoredOffset, toOffset } from './position.ts';
+import {
+  formatPosition,
+  type LogPosition,
+  parseOffset,
+  type StoredOffset,
+  snapshotOffset,
+  toOffset,
+} from './position.ts';
 import { type PreflightReport, preflight, preflightError } from './preflight.ts';
+import { SchemaChanges } from './schemaChanges.ts';
 import { readLogEnd } from './server.ts';
 import { SnapshotPhase } from './snapshotPhase.ts';
 import { TableVersions } from './tableVersions.ts';
@@ -28,6 +37,9 @@ export class MysqlSourceTask implements SourceTask {
   private context!: SourceTaskContext;
   private common!: BatchCommon;
   private versions!: TableVersions;
+  private schemaChanges: SchemaChanges | null = null;
+  /** What goes out before the first changes. */
+  private first: SourceBatch[] = [];
   private snapshot: SnapshotPhase | null = null;
   private stream: ChangeStream | null = null;
   private nextHeartbeatMs = 0;
@@ -48,6 +60,7 @@ export class MysqlSourceTask implements SourceTask {
       headers: settings.extendedHeaders ? contextHeaders(settings.prefix, context.taskId, settings.connector) : [],
     };
     this.versions = new TableVersions(settings);
+    if (settings.schemaChanges) this.schemaChanges = new SchemaChanges(settings, this.common, context.logger);
     this.nextHeartbeatMs = Date.now() + settings.heartbeatIntervalMs;
     const stored = parseOffset(await context.offsets.offset(this.common.sourcePartition));
     try {
@@ -79,30 +92,35 @@ export class MysqlSourceTask implements SourceTask {
     }
     if (mode === 'no_data') {
       const end = await readLogEnd(client, this.connector === 'mariadb');
-      if (end !== null) this.openStream(end);
+      if (end === null) return;
+      for await (const batch of this.schemaChanges?.ofSnapshot(client, end, true) ?? []) {
+        this.first.push({ ...batch, sourceOffset: snapshotOffset(end, true) });
+      }
+      this.openStream(end);
       return;
     }
     this.takeSnapshot(report);
   }
 
   private takeSnapshot(report: PreflightReport): void {
-    const { settings, context, common, versions } = this;
+    const { settings, context, common, versions, schemaChanges } = this;
     const tables = report.tables.filter(table => !isSystemDatabase(table.database));
     this.snapshot = new SnapshotPhase({
       settings,
       common,
       versions,
       tables,
+      schemaChanges,
       logger: context.logger,
       signal: context.signal,
     });
   }
 
   private openStream(position: LogPosition): void {
-    const { settings, context, common, versions } = this;
+    const { settings, context, common, versions, schemaChanges } = this;
     context.logger.info({ from: formatPosition(position) }, 'streaming begins');
     this.stream = new ChangeStream(
-      { settings, common, versions, logger: context.logger, signal: context.signal },
+      { settings, common, versions, schemaChanges, logger: context.logger, signal: context.signal },
       position,
     );
   }
@@ -113,9 +131,10 @@ export class MysqlSourceTask implements SourceTask {
       await idle(this.settings.pollIntervalMs, this.context.signal);
       return [];
     }
+    if (this.first.length > 0) return this.first.splice(0);
     const batches = await this.stream.next(this.waitMs());
     if (batches.length > 0) {
-      (batches.at(-1) as TableSourceBatch).sourceOffset = toOffset(this.stream.position);
+      (batches.at(-1) as { sourceOffset: SourceOffset }).sourceOffset = toOffset(this.stream.position);
     }
     if (this.settings.heartbeatIntervalMs > 0 && Date.now() >= this.nextHeartbeatMs)
       batches.push(await this.heartbeat(this.stream));

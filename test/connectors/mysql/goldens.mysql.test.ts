@@ -42,11 +42,12 @@ for (const name of readdirSync(casesDir).sort()) {
       ignore?: string;
     };
     const prefix = `my_${name.replaceAll('-', '_')}`;
-    const golden = load(new URL(`${name}/golden.json`, casesDir).pathname).records.filter(r => r.topic !== prefix);
+    const golden = load(new URL(`${name}/golden.json`, casesDir).pathname).records;
     const harness = await MysqlHarness.open(t, { name: prefix, more: about.databases ?? [] });
     await harness.script(read('setup.sql'));
     await harness.newSession();
-    await harness.start(about.config);
+    const config = { 'include.schema.changes': 'true', ...about.config };
+    await harness.start(config);
     if (about.stream !== false) await harness.pollUntilStreaming();
     await pollAlong(harness, harness.script(read('stream.sql')));
     const offline = read('offline.sql');
@@ -56,7 +57,7 @@ for (const name of readdirSync(casesDir).sort()) {
       await harness.stop();
       await harness.newSession();
       await harness.script(offline);
-      await harness.start(about.config);
+      await harness.start(config);
     }
     await pollQuiet(harness, golden.length);
     const actual = harness.records

@@ -1,0 +1,248 @@
+/**
+ * include.schema.changes: what DDL does to tables, as events of the topic that has the name of topic.prefix. Keeps a model of the tables that it met; one
+ * that the model does not know, because it was made before the task began, is read from the server as it is now.
+ */
+import type { Connection, RowDataPacket } from 'mysql2/promise';
+import { type ConnectRecord, type Logger, plainBatch, type SourceBatch } from '../../../runtime/api/index.ts';
+import { Struct, type StructSchema } from '../../../schemas/data/index.ts';
+import { topicName } from '../../shared/eventNames.ts';
+import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
+import type { SourceSettings } from '../config.ts';
+import { type DdlStatement, parseStatement, type TableRef } from '../ddl/parseStatement.ts';
+import { SchemaModel, type TableChange } from '../ddl/schemaModel.ts';
+import { changeStruct, schemaChangeKey, schemaChangeValue } from '../ddl/tableChangeEvent.ts';
+import { keyColumnsOf } from '../ddl/tableDefinition.ts';
+import { CONNECTOR_VERSION } from '../version.ts';
+import { isSystemDatabase, listTables } from './catalog.ts';
+import { errnoOf } from './connection.ts';
+import { processingTime, SOURCE_SCHEMAS } from './envelope.ts';
+import type { LogPosition } from './position.ts';
+
+/** A statement of the log and where it stands there. */
+export interface LoggedStatement {
+  readonly text: string;
+  /** The session's default. */
+  readonly database: string;
+  readonly file: string;
+  readonly position: number;
+  readonly gtid: string | null;
+  readonly serverId: number;
+  readonly tsUs: bigint;
+  readonly thread: bigint | null;
+}
+
+interface Part {
+  readonly ddl: string;
+  readonly database: string;
+  readonly changes: readonly TableChange[];
+}
+
+/** `source` of an event but for database and tables. */
+type Origin = (database: string, tables: string | null) => unknown[];
+
+const MOST_RECORDS = 500;
+
+export class SchemaChanges {
+  readonly model = new SchemaModel();
+  private readonly settings: SourceSettings;
+  private readonly common: BatchCommon;
+  private readonly logger: Logger;
+  private readonly topic: string;
+  private readonly keySchema: StructSchema;
+  private readonly valueSchema: StructSchema;
+
+  constructor(settings: SourceSettings, common: BatchCommon, logger: Logger) {
+    const { connector, prefix } = settings;
+    this.settings = settings;
+    this.common = common;
+    this.logger = logger;
+    this.topic = topicName(prefix);
+    this.keySchema = schemaChangeKey(connector);
+    this.valueSchema = schemaChangeValue(connector, SOURCE_SCHEMAS[connector]);
+  }
+
+  private isCaptured(database: string): boolean {
+    return !isSystemDatabase(database) && this.settings.databases(database);
+  }
+
+  /** All tables of the captured databases, as the statements that would make them. `isAll`: no rows follow. */
+  async *ofSnapshot(connection: Connection, point: LogPosition, isAll: boolean): AsyncGenerator<SourceBatch> {
+    const { model } = this;
+    const [[server]] = await connection.query<RowDataPacket[]>(
+      'SELECT @@character_set_server AS charset, @@collation_server AS collation',
+    );
+    model.charset = String(server!.charset);
+    const databases = (await readDatabases(connection)).filter(({ name }) => this.isCaptured(name));
+    const tables = (await listTables(connection)).filter(({ database }) => this.isCaptured(database));
+    const origin = (marker: string): Origin => {
+      const ms = BigInt(point.seconds) * 1000n;
+      return (database, table) => [
+        ...[CONNECTOR_VERSION, this.settings.connector, this.settings.prefix, ms, marker, database, null],
+        ...[ms * 1000n, ms * 1_000_000n, table, 0n, null, point.file, BigInt(point.position), 0, null, null],
+      ];
+    };
+    const settings = `SET character_set_server=${server!.charset}, collation_server=${server!.collation}`;
+    let records = [this.record({ ddl: settings, database: '', changes: [] }, origin('true'), null)];
+    const push = (ddl: string, database: string, changes: readonly TableChange[], table: string | null): void => {
+      records.push(this.record({ ddl, database, changes }, origin('true'), table));
+    };
+    for (const { database, name } of tables) {
+      const change: TableChange = { type: 'DROP', table: { database, name }, definition: null };
+      push(`DROP TABLE IF EXISTS ${quote(database)}.${quote(name)}`, database, [change], name);
+    }
+    const last = databases.at(-1)?.name;
+    for (const { name: database, charset, collation } of databases) {
+      model.setDatabase(database, charset);
+      push(`DROP DATABASE IF EXISTS ${quote(database)}`, database, [], null);
+      push(`CREATE DATABASE ${quote(database)} CHARSET ${charset} COLLATE ${collation}`, database, [], null);
+      push(`USE ${quote(database)}`, database, [], null);
+      const own = tables.filter(table => table.database === database);
+      for (const [i, table] of own.entries()) {
+        const ddl = await showCreateTable(connection, table);
+        if (ddl === null) continue;
+        const part = { ddl, database, changes: this.define(ddl, table) };
+        const isLast = isAll && database === last && i === own.length - 1;
+        records.push(this.record(part, origin(isLast ? 'last' : 'true'), table.name));
+        if (records.length < MOST_RECORDS) continue;
+        yield this.batch(records);
+        records = [];
+      }
+    }
+    if (records.length > 0) yield this.batch(records);
+  }
+
+  /** The events of a statement; none where it defines no table of a captured database. */
+  async ofStatement(connection: () => Promise<Connection>, logged: LoggedStatement): Promise<readonly ConnectRecord[]> {
+    const { model } = this;
+    const statement = this.parse(logged);
+    if (statement === null) return [];
+    const unknown = model.needs(statement).filter(ref => this.isCaptured(ref.database) && model.table(ref) === null);
+    for (const ref of unknown) await this.readNow(await connection(), ref, statement);
+    const parts = this.parts(statement, logged).filter(({ database }) => this.isCaptured(database));
+    const names = [...new Set(parts.flatMap(part => part.changes.map(({ table }) => table.name)))];
+    const touched = statement.kind === 'rename-tables' ? statement.pairs.map(({ to }) => to.name) : names;
+    const { tsUs } = logged;
+    const origin: Origin = (database, tables) => [
+      ...[CONNECTOR_VERSION, this.settings.connector, this.settings.prefix, tsUs / 1000n, 'false', database, null],
+      ...[tsUs, tsUs * 1000n, tables, BigInt(logged.serverId), logged.gtid],
+      ...[logged.file, BigInt(logged.position), 0, logged.thread, null],
+    ];
+    return parts.map(part => this.record(part, origin, touched.join(',')));
+  }
+
+  /** What cannot be read is published as it is, without what it does to tables. */
+  private parse({ text, database, file, position }: LoggedStatement): DdlStatement | null {
+    try {
+      return parseStatement(text, database);
+    } catch (error) {
+      this.logger.warn(
+        { statement: text.slice(0, 500), position: `${file}:${position}`, reason: (error as Error).message },
+        'a statement of the log could not be read: the topic of schema changes does not have it',
+      );
+      return null;
+    }
+  }
+
+  private parts(statement: DdlStatement, { text, database }: LoggedStatement): Part[] {
+    const { model } = this;
+    switch (statement.kind) {
+      case 'rename-tables': {
+        const changes = model.apply(statement);
+        return statement.pairs.map(({ to, text: ddl }) => ({
+          ddl,
+          database: to.database,
+          // One that an earlier pair made and a later one took away is not there in the end.
+          changes: changes.filter(({ table }) => isSame(table, to) && model.table(to) !== null).slice(-1),
+        }));
+      }
+      case 'drop-tables': {
+        const head = statement.isOptional ? 'DROP TABLE IF EXISTS' : 'DROP TABLE';
+        return model.apply(statement).map(change => ({
+          ddl: `${head} ${quote(change.table.database)}.${quote(change.table.name)}`,
+          database: change.table.database,
+          changes: [change],
+        }));
+      }
+      case 'create-table':
+      case 'alter-table':
+      case 'create-index':
+      case 'drop-index':
+        return [{ ddl: text, database: statement.table.database, changes: model.apply(statement) }];
+      case 'database':
+      case 'drop-database':
+        return [{ ddl: text, database: statement.name || database, changes: model.apply(statement) }];
+    }
+  }
+
+  /** The table as it is now: what the statement at hand and later ones did is in it already. */
+  private async readNow(connection: Connection, ref: TableRef, statement: DdlStatement): Promise<void> {
+    const renamed =
+      statement.kind === 'rename-tables' ? statement.pairs.find(({ from }) => isSame(from, ref))?.to : null;
+    for (const name of [ref, ...(renamed ? [renamed] : [])]) {
+      const ddl = await showCreateTable(connection, name);
+      if (ddl === null) continue;
+      const [change] = this.define(ddl, ref);
+      if (change?.definition) return;
+    }
+  }
+
+  private define(ddl: string, ref: TableRef): readonly TableChange[] {
+    const statement = parseStatement(ddl, ref.database);
+    if (statement?.kind !== 'create-table') return [];
+    return this.model.apply({ ...statement, table: ref, isOptional: false });
+  }
+
+  private record({ ddl, database, changes }: Part, origin: Origin, tables: string | null): ConnectRecord {
+    const { hasComments, connector } = this.settings;
+    const source = new Struct(SOURCE_SCHEMAS[connector], origin(database, tables));
+    const structs = changes.map(change =>
+      changeStruct(change, change.definition === null ? [] : keyColumnsOf(change.definition), hasComments),
+    );
+    return {
+      topic: this.topic,
+      partition: null,
+      keySchema: this.keySchema,
+      key: new Struct(this.keySchema, [database]),
+      valueSchema: this.valueSchema,
+      value: new Struct(this.valueSchema, [source, processingTime()[0], database, null, ddl, structs]),
+      timestamp: null,
+      headers: this.common.headers,
+    };
+  }
+
+  batch(records: readonly ConnectRecord[]): SourceBatch {
+    return plainBatch({ records, sourcePartition: this.common.sourcePartition, sourceOffset: null });
+  }
+}
+
+const quote = (name: string): string => `\`${name.replaceAll('`', '``')}\``;
+const isSame = (a: TableRef, b: TableRef): boolean => a.database === b.database && a.name === b.name;
+
+async function showCreateTable(connection: Connection, { database, name }: TableRef): Promise<string | null> {
+  try {
+    const [rows] = await connection.query<RowDataPacket[]>(`SHOW CREATE TABLE ${quote(database)}.${quote(name)}`);
+    const text: unknown = rows[0]?.['Create Table'];
+    return typeof text === 'string' ? text : null;
+  } catch (error) {
+    if ([1049, 1146].includes(errnoOf(error))) return null;
+    throw error;
+  }
+}
+
+interface Database {
+  readonly name: string;
+  readonly charset: string;
+  readonly collation: string;
+}
+
+async function readDatabases(connection: Connection): Promise<Database[]> {
+  const [rows] = await connection.query<RowDataPacket[]>(
+    `SELECT schema_name AS name, default_character_set_name AS charset, default_collation_name AS collation
+       FROM information_schema.schemata ORDER BY schema_name`,
+  );
+  return rows.map(row => ({
+    name: String(row.name),
+    charset: String(row.charset),
+    collation: String(row.collation),
+  }));
+}
