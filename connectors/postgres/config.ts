@@ -3,12 +3,12 @@
  * events and are not there yet are refused, harmless ones accepted with one warning.
  */
 import { type Config, type ConfigError, type ConfigValues, configDef } from '../../runtime/api/index.ts';
+import { type ColumnShaping, parseShaping } from '../shared/columnShaping.ts';
 import type { NameAdjustment } from '../shared/eventNames.ts';
 import { type KeyColumns, parseKeyColumns } from '../shared/keyColumns.ts';
 import { parseColumnFilter, parseFilter, type TextFilter } from '../shared/textFilter.ts';
 import { crossChecks, ignoredOptions, keyChecks } from './configChecks.ts';
 import { sourceKeys } from './configKeys.ts';
-import { type ColumnShaping, parseShaping } from './source/columnShaping.ts';
 import type { TypeSettings } from './types/columnType.ts';
 
 export const sourceConfigDef = configDef(sourceKeys);

@@ -1,10 +1,10 @@
 /** Checks of the source's config beyond single values. Options of Debezium that are not there yet are refused. */
 import type { Config, ConfigError, ConfigValues } from '../../runtime/api/index.ts';
+import { isShapingKey, parseShaping } from '../shared/columnShaping.ts';
 import { parseKeyColumns } from '../shared/keyColumns.ts';
 import { misspeltKeys } from '../shared/misspeltKeys.ts';
 import { parseFilter } from '../shared/textFilter.ts';
 import { sourceKeys } from './configKeys.ts';
-import { isShapingKey, parseShaping } from './source/columnShaping.ts';
 
 type Values = ConfigValues<typeof sourceKeys>;
 
