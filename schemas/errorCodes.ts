@@ -153,6 +153,8 @@ export const errorCodes = {
     'A setting of the server makes change data capture impossible. The message has the setting and the value that it needs, such as log_bin=ON, binlog_format=ROW, binlog_row_image=FULL, binlog_row_metadata=FULL.',
   MYSQL_TABLES_MISSING: 'The filters match no table. Check database and table include and exclude lists.',
   MYSQL_KEY_INVALID: 'A column of message.key.columns does not exist in its table.',
+  MYSQL_MASK_INVALID:
+    'A column.mask option matches a column whose values are not texts. Leave the column out with column.exclude.list, or correct the option.',
   MYSQL_COLUMN_UNSUPPORTED:
     'A column has a type or a character set that is not read. Leave it out with column.exclude.list; the message names column and type.',
   MYSQL_ROW_IMAGE:

@@ -3,6 +3,7 @@
  * events and are not there yet are refused, harmless ones accepted with one warning.
  */
 import { type Config, type ConfigError, type ConfigValues, configDef } from '../../runtime/api/index.ts';
+import { type ColumnShaping, parseShaping } from '../shared/columnShaping.ts';
 import type { NameAdjustment } from '../shared/eventNames.ts';
 import { type KeyColumns, parseKeyColumns } from '../shared/keyColumns.ts';
 import { parseFilter, type TextFilter } from '../shared/textFilter.ts';
@@ -40,6 +41,7 @@ export interface SourceSettings {
   readonly tables: TextFilter;
   readonly columns: (name: string) => boolean;
   readonly keyColumns: KeyColumns;
+  readonly shaping: ColumnShaping;
   readonly snapshot: {
     readonly mode: 'initial' | 'always' | 'initial_only' | 'no_data' | 'when_needed';
     readonly fetchSize: number;
@@ -114,6 +116,7 @@ function settingsOf(config: Config, v: Values, connector: ConnectorName): Source
     tables: (table, database) => databases(database) && tables(table),
     columns: parseFilter(v['column.include.list'], v['column.exclude.list']),
     keyColumns: parseKeyColumns(v['message.key.columns'] ?? ''),
+    shaping: parseShaping(config).shaping,
     snapshot: {
       mode: snapshotMode === 'never' || snapshotMode === 'schema_only' ? 'no_data' : oneOf(snapshotMode),
       fetchSize: v['snapshot.fetch.size'],

@@ -1,5 +1,6 @@
 /** Checks of the source's config beyond single values. Options of Debezium that are not there yet are refused. */
 import type { Config, ConfigError, ConfigValues } from '../../runtime/api/index.ts';
+import { isShapingKey, parseShaping } from '../shared/columnShaping.ts';
 import { parseKeyColumns } from '../shared/keyColumns.ts';
 import { misspeltKeys } from '../shared/misspeltKeys.ts';
 import { parseFilter } from '../shared/textFilter.ts';
@@ -21,16 +22,6 @@ const REFUSED: readonly {
   readonly isSet: (value: string) => boolean;
   readonly why: string;
 }[] = [
-  {
-    keys: /^column\.(mask|truncate)\./,
-    isSet: always,
-    why: 'not supported yet, and values would be published in full',
-  },
-  {
-    keys: /^(column|datatype)\.propagate\.source\.type$/,
-    isSet: always,
-    why: 'not supported yet, and schemas would lack the source types',
-  },
   {
     keys: /^(converters|post\.processors|custom\.metric\.tags)$/,
     isSet: value => value !== '',
@@ -86,7 +77,11 @@ const FURTHER = /^(snapshot\.select\.statement\.overrides\.|topic\.heartbeat\.na
 
 /** Whether a key beyond the definition is read here, refused, or told to have no effect. */
 export const readsKey = (key: string): boolean =>
-  FURTHER.test(key) || IGNORED.test(key) || RENAMED.has(key) || REFUSED.some(({ keys }) => keys.test(key));
+  isShapingKey(key) ||
+  FURTHER.test(key) ||
+  IGNORED.test(key) ||
+  RENAMED.has(key) ||
+  REFUSED.some(({ keys }) => keys.test(key));
 
 /** A warning that names options of Debezium that do nothing here; null = there are none. */
 export function ignoredOptions(config: Config): string | null {
@@ -105,7 +100,7 @@ export function keyChecks(config: Config): ConfigError[] {
     const refused = REFUSED.find(({ keys, isSet }) => keys.test(key) && isSet(value));
     if (refused !== undefined) errors.push(invalid(key, value, `${refused.why}; remove it`));
   }
-  return [...errors, ...misspeltKeys(config, Object.keys(sourceKeys), readsKey)];
+  return [...errors, ...parseShaping(config).errors, ...misspeltKeys(config, Object.keys(sourceKeys), readsKey)];
 }
 
 /** What single values do not show: options that exclude each other, malformed lists. */

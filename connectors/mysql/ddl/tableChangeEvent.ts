@@ -15,7 +15,7 @@ import {
 } from '../../../schemas/data/index.ts';
 import { NOW } from './parseColumn.ts';
 import type { TableChange } from './schemaModel.ts';
-import { type ColumnDefinition, isTextual, type TableDefinition } from './tableDefinition.ts';
+import { type ColumnDefinition, isTextual, type TableDefinition, typeName } from './tableDefinition.ts';
 
 const COLUMN = struct(
   [
@@ -110,9 +110,6 @@ function columnStruct(column: ColumnDefinition, position: number, hasComments: b
     column.values?.map(value => `'${value}'`) ?? null,
   ]);
 }
-
-export const typeName = ({ type, isUnsigned, isZerofill }: ColumnDefinition): string =>
-  `${type}${isUnsigned ? ' UNSIGNED' : ''}${isZerofill ? ' ZEROFILL' : ''}`;
 
 /** Numbers of java.sql.Types, as Debezium gives them. */
 function jdbcType(type: string): number {

@@ -64,3 +64,7 @@ export function keyColumnsOf(table: TableDefinition): readonly string[] {
 
 /** Names of columns and keys do not differ by case. */
 export const sameName = (a: string, b: string): boolean => a === b || a.toLowerCase() === b.toLowerCase();
+
+/** The type as the server shows it: INT UNSIGNED ZEROFILL. */
+export const typeName = ({ type, isUnsigned, isZerofill }: ColumnDefinition): string =>
+  `${type}${isUnsigned ? ' UNSIGNED' : ''}${isZerofill ? ' ZEROFILL' : ''}`;

@@ -4,6 +4,7 @@ import { ConnectError } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
 import { extentOf } from '../protocol/logTypes.ts';
 import type { TableMap } from '../protocol/tableMap.ts';
+import { loggedType } from '../types/declaredType.ts';
 import { type CatalogTable, fullName, isSystemDatabase, readCollations, readTable, type TableName } from './catalog.ts';
 import { loggedColumn } from './loggedColumns.ts';
 import { chosenKey, type RowColumn, TableVersion } from './tableVersion.ts';
@@ -41,7 +42,9 @@ export class TableVersions {
           { place: { table: fullName(table) } },
         );
       }
-      return { name: column.name!, def: loggedColumn(column, i, map, catalog, this.collations!), extent };
+      const def = loggedColumn(column, i, map, catalog, this.collations!);
+      const now = catalog?.columns.find(other => other.name === column.name)?.declared ?? null;
+      return { name: column.name!, def, extent, declared: def === null ? null : loggedType(column, def, now) };
     });
     const logged = map.primaryKey.map(i => columns[i]!.name);
     const now = catalog?.keyColumns ?? [];
@@ -56,7 +59,7 @@ export class TableVersions {
   async fromCatalog(connection: Connection, table: TableName): Promise<TableVersion | null> {
     const catalog = await readTable(connection, table, this.settings.connector === 'mariadb');
     if (catalog === null) return null;
-    const columns = catalog.columns.map(({ name, def }): RowColumn => ({ name, def, extent: 0 }));
+    const columns = catalog.columns.map(({ name, def, declared }): RowColumn => ({ name, def, extent: 0, declared }));
     return this.version(table, columns, catalog.keyColumns, catalog, 'mysql-text');
   }
 
@@ -74,7 +77,9 @@ export class TableVersions {
   ): TableVersion {
     const { settings } = this;
     const key = chosenKey(table, all, own, settings);
-    const defaults = catalog?.columns.map(column => [column.name, column.defaultText, column.columnType]) ?? [];
+    const defaults =
+      catalog?.columns.map(({ name, defaultText, columnType, comment }) => [name, defaultText, columnType, comment]) ??
+      [];
     const identity = JSON.stringify([table, all, key, defaults, format]);
     let version = this.known.get(identity);
     if (version === undefined) {
