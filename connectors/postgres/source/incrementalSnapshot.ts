@@ -9,6 +9,8 @@ import type pg from 'pg';
 import type { Logger, SourceBatch, SourceOffset } from '../../../runtime/api/index.ts';
 import { Struct } from '../../../schemas/data/index.ts';
 import { topicName } from '../../shared/eventNames.ts';
+import type { Notifications, NotificationType } from '../../shared/notifications.ts';
+import { namesTable, parseSignal, type Signal } from '../../shared/signals.ts';
 import { type BatchCommon, TableSourceBatch } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
 import { fullName, listTables, type TableName } from './catalog.ts';
@@ -23,7 +25,6 @@ import type { RelationVersions } from './relations.ts';
 import { copiedWireRows, rowBatch } from './rowBatch.ts';
 import { rowKey } from './rowKey.ts';
 import { setPublicationTables } from './server.ts';
-import { namesTable, parseSignal, type Signal } from './signals.ts';
 import type { TableVersion } from './tableVersion.ts';
 
 const EARLY_WAIT_MS = 20;
@@ -34,6 +35,14 @@ export interface IncrementalOptions {
   readonly logger: Logger;
   readonly signal: AbortSignal;
   readonly versions: RelationVersions;
+  readonly notifications: Notifications;
+}
+
+/** Tables to be read while the stream waits, and conditions on their rows by schema.table. */
+export interface BlockingRequest {
+  readonly id: string;
+  readonly tables: readonly TableName[];
+  readonly filters: ReadonlyMap<string, string>;
 }
 
 type Rows = Extract<Chunk, { kind: 'rows' }>;
@@ -56,13 +65,16 @@ export class IncrementalSnapshot {
   private window: Window | null = null;
   private table: TableName | null = null;
   private client: pg.Client | null = null;
+  /** Of the table at hand, since the start of the task. */
+  private rowsRead = 0;
+  private blocking: BlockingRequest[] = [];
 
   constructor(options: IncrementalOptions, stored: SourceOffset | null) {
     this.options = options;
-    const { signalTable, prefix, topicDelimiter, tables } = options.settings;
+    const { signalTable, signalTopic, prefix, topicDelimiter, tables } = options.settings;
     this.signalTopic = signalTable === null ? null : topicName(`${prefix}${topicDelimiter}${signalTable}`);
     this.isSignalPublished = signalTable !== null && tables(signalTable, signalTable.split('.')[0]!);
-    this.state = signalTable === null ? NOTHING : stateOf(stored);
+    this.state = signalTable === null && signalTopic === null ? NOTHING : stateOf(stored);
     this.committed = JSON.stringify(this.state);
     if (this.isRunning) options.logger.info({ tables: this.names }, 'the incremental snapshot goes on');
   }
@@ -85,6 +97,19 @@ export class IncrementalSnapshot {
     this.committed = JSON.stringify(stateOf(offset));
   }
 
+  /** The next snapshot that a signal wants to be taken while the stream waits. */
+  takeBlocking(): BlockingRequest | null {
+    return this.blocking.shift() ?? null;
+  }
+
+  private tell(type: NotificationType, data: Readonly<Record<string, string>> = {}): void {
+    this.options.notifications.tell({ aggregate: 'Incremental Snapshot', type, id: this.state.correlationId, data });
+  }
+
+  private get tableIds(): { readonly data_collections: string } {
+    return { data_collections: this.state.collections.map(({ id }) => id).join(',') };
+  }
+
   private get names(): string {
     return this.state.collections.map(({ id }) => id).join(', ');
   }
@@ -100,7 +125,7 @@ export class IncrementalSnapshot {
         await delay(EARLY_WAIT_MS, undefined, { signal }).catch(() => {});
       } else if (chunk.kind === 'none') {
         if (chunk.why !== null) logger.error({ table: collection.id }, `the table is not read: ${chunk.why}`);
-        this.endTable();
+        this.endTable(chunk.why === null ? 'EMPTY' : this.table === null ? 'UNKNOWN_SCHEMA' : 'NO_PRIMARY_KEY');
       } else {
         const id = randomUUID();
         await this.client!.query('SELECT pg_logical_emit_message(true, $1, $2)', [MARK_PREFIX, id]);
@@ -116,7 +141,7 @@ export class IncrementalSnapshot {
       }
       // What a signal asks for may be wrong; that must not stop the stream.
       logger.error({ table: collection.id, reason: String(error) }, 'the table cannot be read: it is left out');
-      this.endTable();
+      this.endTable('SQL_EXCEPTION');
     }
   }
 
@@ -135,7 +160,7 @@ export class IncrementalSnapshot {
 
   /** What of the batches goes on, with the rows of the chunk behind them where its mark has come. */
   async pass(batches: readonly SourceBatch[], mark: string | null, position: StreamPosition): Promise<SourceBatch[]> {
-    if (this.signalTopic === null) return [...batches];
+    if (this.signalTopic === null && this.window === null) return [...batches];
     const out: SourceBatch[] = [];
     for (const batch of batches) {
       const isSignals = batch.topic === this.signalTopic;
@@ -165,15 +190,34 @@ export class IncrementalSnapshot {
       : chunk.rows
           .map(rows => chunkBatch(chunk.version, rows, changed, position, this.options.common))
           .filter(batch => batch !== null);
-    if (chunk.isLast) this.endTable();
-    else this.state = { ...this.state, lastKey: chunk.lastKey, maximumKey: chunk.maximumKey };
+    this.rowsRead += chunk.rows.reduce((sum, { count }) => sum + count, 0);
+    if (chunk.isLast) {
+      this.endTable('SUCCEEDED');
+      return batches;
+    }
+    this.state = { ...this.state, lastKey: chunk.lastKey, maximumKey: chunk.maximumKey };
+    this.tell('IN_PROGRESS', {
+      ...this.tableIds,
+      current_collection_in_progress: this.state.collections[0]!.id,
+      maximum_key: chunk.maximumKey.join(','),
+      last_processed_key: chunk.lastKey.join(','),
+    });
     return batches;
   }
 
-  private endTable(): void {
+  private endTable(status: 'SUCCEEDED' | 'EMPTY' | 'NO_PRIMARY_KEY' | 'UNKNOWN_SCHEMA' | 'SQL_EXCEPTION'): void {
     const { logger } = this.options;
     const [ended, ...collections] = this.state.collections;
     this.table = null;
+    const total_rows_scanned = String(this.rowsRead);
+    this.rowsRead = 0;
+    this.tell('TABLE_SCAN_COMPLETED', {
+      ...this.tableIds,
+      scanned_collection: ended?.id ?? '',
+      total_rows_scanned,
+      status,
+    });
+    if (collections.length === 0) this.tell('COMPLETED');
     logger.info({ table: ended?.id }, 'the incremental snapshot of the table is complete');
     this.state = collections.length === 0 ? NOTHING : { ...this.state, collections, lastKey: null, maximumKey: null };
     if (collections.length === 0) logger.info({}, 'the incremental snapshot is complete');
@@ -194,7 +238,8 @@ export class IncrementalSnapshot {
     }
   }
 
-  private async act(signal: Signal): Promise<void> {
+  /** What a signal asks for; those of the signal table are followed where they come in the stream. */
+  async act(signal: Signal): Promise<void> {
     const { logger } = this.options;
     switch (signal.type) {
       case 'execute-snapshot':
@@ -206,9 +251,12 @@ export class IncrementalSnapshot {
         const [first] = this.state.collections;
         const collections = this.state.collections.filter(collection => !isStopped(collection));
         logger.info({ signal: signal.id, left: collections.map(({ id }) => id).join(', ') }, 'tables are not read on');
+        const stopped = this.state.collections.filter(isStopped).map(({ id }) => id);
+        if (stopped.length > 0) this.tell('ABORTED', { data_collections: stopped.join(',') });
         if (first !== undefined && isStopped(first)) {
           this.window = null;
           this.table = null;
+          this.rowsRead = 0;
           this.state = { ...this.state, collections, lastKey: null, maximumKey: null };
         } else {
           this.state = { ...this.state, collections };
@@ -218,7 +266,10 @@ export class IncrementalSnapshot {
       }
       case 'pause-snapshot':
       case 'resume-snapshot':
-        if (this.isRunning) this.state = { ...this.state, isPaused: signal.type === 'pause-snapshot' };
+        if (this.isRunning) {
+          this.state = { ...this.state, isPaused: signal.type === 'pause-snapshot' };
+          this.tell(this.state.isPaused ? 'PAUSED' : 'RESUMED', this.tableIds);
+        }
         logger.info({ signal: signal.id }, `the incremental snapshot: ${signal.type}`);
         return;
       case 'log':
@@ -238,14 +289,17 @@ export class IncrementalSnapshot {
       return isRead && isCaptured(table) && fullName(table) !== settings.signalTable;
     });
     const chosen = signal.collections.flatMap(pattern => tables.filter(table => namesTable(pattern, fullName(table))));
-    const known = new Set(this.state.collections.map(({ id }) => id));
+    const isBlocking = signal.kind === 'blocking';
+    const known = new Set(isBlocking ? [] : this.state.collections.map(({ id }) => id));
     const added: Collection[] = [];
+    const addedTables: TableName[] = [];
     for (const table of chosen) {
       const id = fullName(table);
       if (known.has(id)) continue;
       known.add(id);
       const filter = signal.conditions.find(({ collection }) => namesTable(collection, id))?.filter ?? null;
       added.push({ id, filter, surrogateKey: signal.surrogateKey });
+      addedTables.push(table);
     }
     if (autocreate === 'filtered' && added.length > 0) {
       // Tables made since the start are not in it yet; their changes have to come before their rows are read.
@@ -259,12 +313,18 @@ export class IncrementalSnapshot {
       );
       return;
     }
+    if (isBlocking) {
+      const filters = new Map(added.flatMap(({ id, filter }) => (filter === null ? [] : [[id, filter] as const])));
+      this.blocking.push({ id: signal.id, tables: addedTables, filters });
+      return;
+    }
     this.state = {
       ...this.state,
       correlationId: this.state.correlationId ?? signal.id,
       collections: [...this.state.collections, ...added],
     };
     logger.info({ signal: signal.id, tables: this.names }, 'the incremental snapshot begins');
+    this.tell('STARTED', this.tableIds);
   }
 
   private async closeClient(): Promise<void> {

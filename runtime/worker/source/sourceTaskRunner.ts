@@ -21,6 +21,7 @@ import { TaskControl, type TaskRunner } from '../taskRunner.ts';
 import { TransformChain } from '../transformChain.ts';
 import type { TaskRequest } from '../types.ts';
 import { BatchEncoder } from './batchEncoder.ts';
+import { LiveTopic } from './liveTopic.ts';
 import { OffsetCommitter } from './offsetCommitter.ts';
 import { OffsetTracker } from './offsetTracker.ts';
 import { Sender } from './sender.ts';
@@ -92,6 +93,7 @@ export class SourceTaskRunner implements TaskRunner {
       signal: control.stopping,
       metrics: meter,
       offsets,
+      followTopic: (topic, from) => LiveTopic.open(broker, { topic, from, name: `${id.connector}-${id.task}` }),
     };
     resources.defer(() => task.stop());
     await task.start(taskConfig, context);
