@@ -202,7 +202,7 @@ export class PostgresSourceTask implements SourceTask {
     await this.followTopic();
     await incremental.advance(stream.recent);
     const given = await stream.next(this.waitMs());
-    const batches = await incremental.pass(given, stream.takeMark(), stream.position);
+    const batches = await incremental.pass(given, { mark: stream.takeMark(), position: stream.position });
     batches.push(...this.notifications.take());
     const blocking = incremental.takeBlocking();
     if (blocking !== null) {

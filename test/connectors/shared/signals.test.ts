@@ -1,7 +1,7 @@
 /** Signals, and the state of incremental snapshots in offsets. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NOTHING, stateOf, stateOffset } from '../../../connectors/postgres/source/incrementalState.ts';
+import { NOTHING, stateOf, stateOffset } from '../../../connectors/shared/incrementalState.ts';
 import { namesTable, parseSignal } from '../../../connectors/shared/signals.ts';
 
 test('signals are read from the rows of their table', () => {
