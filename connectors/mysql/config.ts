@@ -6,6 +6,7 @@ import { type Config, type ConfigError, type ConfigValues, configDef } from '../
 import { type ColumnShaping, parseShaping } from '../shared/columnShaping.ts';
 import type { NameAdjustment } from '../shared/eventNames.ts';
 import { type KeyColumns, parseKeyColumns } from '../shared/keyColumns.ts';
+import { type NotificationSettings, notificationSettings, signalSettings } from '../shared/signalKeys.ts';
 import { parseFilter, type TextFilter } from '../shared/textFilter.ts';
 import { crossChecks, ignoredOptions, keyChecks } from './configChecks.ts';
 import { sourceKeys } from './configKeys.ts';
@@ -42,6 +43,13 @@ export interface SourceSettings {
   readonly columns: (name: string) => boolean;
   readonly keyColumns: KeyColumns;
   readonly shaping: ColumnShaping;
+  /** database.table whose inserted rows are signals. */
+  readonly signalTable: string | null;
+  /** Topic whose records are signals. */
+  readonly signalTopic: string | null;
+  readonly notifications: NotificationSettings;
+  /** Rows of a chunk of an incremental snapshot. */
+  readonly chunkSize: number;
   readonly snapshot: {
     readonly mode: 'initial' | 'always' | 'initial_only' | 'no_data' | 'when_needed';
     readonly fetchSize: number;
@@ -91,6 +99,7 @@ function settingsOf(config: Config, v: Values, connector: ConnectorName): Source
   const databases = parseFilter(v['database.include.list'], v['database.exclude.list']);
   const tables = parseFilter(v['table.include.list'], v['table.exclude.list']);
   const snapshotMode = oneOf<string>(v['snapshot.mode']);
+  const signals = signalSettings(v, v['topic.prefix']);
   return {
     connector,
     host: v['database.hostname'],
@@ -117,6 +126,10 @@ function settingsOf(config: Config, v: Values, connector: ConnectorName): Source
     columns: parseFilter(v['column.include.list'], v['column.exclude.list']),
     keyColumns: parseKeyColumns(v['message.key.columns'] ?? ''),
     shaping: parseShaping(config).shaping,
+    signalTable: signals.hasTable ? v['signal.data.collection'] : null,
+    signalTopic: signals.topic,
+    notifications: notificationSettings(v),
+    chunkSize: v['incremental.snapshot.chunk.size'],
     snapshot: {
       mode: snapshotMode === 'never' || snapshotMode === 'schema_only' ? 'no_data' : oneOf(snapshotMode),
       fetchSize: v['snapshot.fetch.size'],

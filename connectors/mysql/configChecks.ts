@@ -3,6 +3,7 @@ import type { Config, ConfigError, ConfigValues } from '../../runtime/api/index.
 import { isShapingKey, parseShaping } from '../shared/columnShaping.ts';
 import { parseKeyColumns } from '../shared/keyColumns.ts';
 import { misspeltKeys } from '../shared/misspeltKeys.ts';
+import { signalKeyErrors } from '../shared/signalKeys.ts';
 import { parseFilter } from '../shared/textFilter.ts';
 import { sourceKeys } from './configKeys.ts';
 
@@ -31,11 +32,6 @@ const REFUSED: readonly {
     keys: /^skip\.messages\.without\.change$/,
     isSet: isGiven,
     why: 'not supported yet, and events would differ',
-  },
-  {
-    keys: /^(signal\.data\.collection|read\.only)$/,
-    isSet: isGiven,
-    why: 'signals and incremental snapshots are not supported yet',
   },
   {
     keys: /^gtid\.source\.(includes|excludes)$/,
@@ -70,7 +66,7 @@ const RENAMED: ReadonlyMap<string, string> = new Map([
 
 /** Options without effect on events, or whose only supported value is the default. */
 const IGNORED =
-  /^(max\.queue\.size|errors\.max\.retries|snapshot\.max\.threads|snapshot\.isolation\.mode|streaming\.delay\.ms|signal\.(enabled\.channels|poll\.interval\.ms)|notification\.|incremental\.snapshot\.|retriable\.restart\.connector\.wait\.ms|connection\.validation\.timeout\.ms|connect\.keep\.alive$|database\.(query\.timeout\.ms|initial\.statements|jdbc\.|connectionTimeZone|protocol)|driver\.|guardrail\.|topic\.cache\.size|snapshot\.tables\.order\.by\.row\.count|min\.row\.count\.to\.stream\.results|schema\.history\.|ddl\.parser\.type|inconsistent\.schema\.handling\.mode|enable\.time\.adjuster|binlog\.buffer\.size|use\.nongraceful\.disconnect|event\.deserialization\.|gtid\.ignore\.|internal\.|openlineage\.|advanced\.metrics\.)/;
+  /^(max\.queue\.size|errors\.max\.retries|snapshot\.max\.threads|snapshot\.isolation\.mode|streaming\.delay\.ms|signal\.poll\.interval\.ms|signal\.kafka\.(groupId|bootstrap\.servers|poll\.timeout\.ms)$|signal\.consumer\.|read\.only|incremental\.snapshot\.(allow|watermarking)\.|retriable\.restart\.connector\.wait\.ms|connection\.validation\.timeout\.ms|connect\.keep\.alive$|database\.(query\.timeout\.ms|initial\.statements|jdbc\.|connectionTimeZone|protocol)|driver\.|guardrail\.|topic\.cache\.size|snapshot\.tables\.order\.by\.row\.count|min\.row\.count\.to\.stream\.results|schema\.history\.|ddl\.parser\.type|inconsistent\.schema\.handling\.mode|enable\.time\.adjuster|binlog\.buffer\.size|use\.nongraceful\.disconnect|event\.deserialization\.|gtid\.ignore\.|internal\.|openlineage\.|advanced\.metrics\.)/;
 
 /** Read beside the keys of the definition. */
 const FURTHER = /^(snapshot\.select\.statement\.overrides\.|topic\.heartbeat\.name$)/;
@@ -100,7 +96,12 @@ export function keyChecks(config: Config): ConfigError[] {
     const refused = REFUSED.find(({ keys, isSet }) => keys.test(key) && isSet(value));
     if (refused !== undefined) errors.push(invalid(key, value, `${refused.why}; remove it`));
   }
-  return [...errors, ...parseShaping(config).errors, ...misspeltKeys(config, Object.keys(sourceKeys), readsKey)];
+  return [
+    ...errors,
+    ...signalKeyErrors(config),
+    ...parseShaping(config).errors,
+    ...misspeltKeys(config, Object.keys(sourceKeys), readsKey),
+  ];
 }
 
 /** What single values do not show: options that exclude each other, malformed lists. */
@@ -129,6 +130,15 @@ export function crossChecks(values: Partial<Values>): ConfigError[] {
   const skipped = values['skipped.operations'];
   if (skipped !== undefined && !/^\s*(none|[cudt](\s*,\s*[cudt])*)?\s*$/.test(skipped)) {
     errors.push(invalid('skipped.operations', skipped, 'a list of c, u, d, t, or none'));
+  }
+  if (values['signal.data.collection'] && skipped !== undefined && /\bc\b/.test(skipped)) {
+    errors.push(
+      invalid(
+        'skipped.operations',
+        skipped,
+        'signals are rows inserted into signal.data.collection: c cannot be skipped',
+      ),
+    );
   }
   const keyColumns = values['message.key.columns'];
   if (keyColumns) {

@@ -1,5 +1,6 @@
 /** The source's options: Debezium's names and defaults. */
 import type { ConfigKeys } from '../../runtime/api/index.ts';
+import { signalKeys } from '../shared/signalKeys.ts';
 
 const list = (documentation: string) =>
   ({ type: 'STRING', default: null, importance: 'MEDIUM', documentation, group: 'Filters' }) as const;
@@ -132,6 +133,15 @@ export const sourceKeys = {
     false,
     'Whether events carry the statement that caused them. Needs binlog_rows_query_log_events=ON, in MariaDB binlog_annotate_row_events=ON.',
   ),
+  'signal.data.collection': {
+    type: 'STRING',
+    default: null,
+    importance: 'MEDIUM',
+    documentation:
+      'Table (database.table) with columns id, type and data whose inserted rows are signals, such as for incremental snapshots.',
+  },
+  ...signalKeys,
+  'incremental.snapshot.chunk.size': number(1024, 'Rows that an incremental snapshot reads at a time.', 1),
   'include.schema.changes': flag(
     true,
     'Whether what DDL does to tables of the captured databases is published to the topic that has the name of topic.prefix.',

@@ -115,9 +115,9 @@ export abstract class IncrementalSnapshot<T, A, P> {
     return this.state.collections.length > 0;
   }
 
-  /** Whether a chunk is due, or was read and waits for the stream. */
-  get isBusy(): boolean {
-    return this.isRunning && !this.state.isPaused;
+  /** Whether a chunk waits for nothing but to be passed on: the stream need not be waited for. */
+  isReady(place: P): boolean {
+    return this.window?.chunk.isReached(place) ?? false;
   }
 
   /** Whether there is something that no committed offset tells: the server must keep the signal that began it. */

@@ -13,7 +13,7 @@ import { inflatePart } from '../protocol/mariaCompression.ts';
 import { PacketReader } from '../protocol/packetReader.ts';
 import { PayloadReader } from '../protocol/transactionPayload.ts';
 import { EventBatches } from './eventBatches.ts';
-import { LogCursor } from './logCursor.ts';
+import { gtidText, LogCursor } from './logCursor.ts';
 import type { LogPosition } from './position.ts';
 import { RowEvents, RowKind } from './rowEvents.ts';
 import type { LoggedStatement } from './schemaChanges.ts';
@@ -26,6 +26,14 @@ const EMPTY = Buffer.alloc(0);
 
 /** Where a walk stopped: all whole packets read, enough events for a batch, or something to be looked up: a table, or what a statement defines. */
 export type Stop = 'end' | 'full' | 'lookup';
+
+export interface SeenLog {
+  readonly file: string;
+  /** End of the last event. */
+  readonly position: number;
+  readonly gtid: string | null;
+  readonly serverId: number;
+}
 
 export interface DecoderOptions {
   readonly settings: SourceSettings;
@@ -72,6 +80,17 @@ export class BinlogDecoder {
 
   get position(): LogPosition {
     return this.cursor.position;
+  }
+
+  /** How much of the log has been walked through. */
+  get seen(): SeenLog {
+    const { cursor, payload } = this;
+    return {
+      file: cursor.file,
+      position: payload === null ? cursor.eventEnd : cursor.eventStart,
+      gtid: gtidText(cursor.lastGtid),
+      serverId: cursor.serverId,
+    };
   }
 
   walk(bytes: Buffer, from: number): { readonly next: number; readonly stop: Stop } {

@@ -8,7 +8,7 @@ import type { Connection } from 'mysql2/promise';
 import { ConnectError, type Logger, type SourceBatch } from '../../../runtime/api/index.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
-import { BinlogDecoder } from './binlogDecoder.ts';
+import { BinlogDecoder, type SeenLog } from './binlogDecoder.ts';
 import { BinlogSession } from './binlogSession.ts';
 import { connect, isConnectionLoss, sourceError } from './connection.ts';
 import { formatPosition, type LogPosition } from './position.ts';
@@ -31,6 +31,12 @@ export interface StreamOptions {
   readonly schemaChanges: SchemaChanges | null;
 }
 
+/** Positions of different sessions may be those of different servers. */
+export interface StreamPlace extends SeenLog {
+  readonly session: number;
+  readonly published: LogPosition;
+}
+
 export class ChangeStream {
   private readonly options: StreamOptions;
   private readonly uuid = randomUUID();
@@ -38,6 +44,8 @@ export class ChangeStream {
   private catalog: Connection | null = null;
   private decoder: BinlogDecoder | null = null;
   private lastPosition: LogPosition;
+  /** Connections made so far. */
+  private sessions = 0;
   /** Received bytes, where the walk stands in them, and whether whole packets are left there. */
   private bytes: Buffer = EMPTY;
   private at = 0;
@@ -56,6 +64,12 @@ export class ChangeStream {
   /** Behind what was handed out last. */
   get position(): LogPosition {
     return this.lastPosition;
+  }
+
+  /** How much of the log of the server that it is connected to was handed out; null = it is not connected. */
+  get place(): StreamPlace | null {
+    if (this.decoder === null) return null;
+    return { ...this.decoder.seen, session: this.sessions, published: this.lastPosition };
   }
 
   get isConnected(): boolean {
@@ -82,6 +96,7 @@ export class ChangeStream {
     const { settings, common, versions, signal } = this.options;
     const session = await BinlogSession.open(settings, this.lastPosition, this.uuid, signal);
     this.session = session;
+    this.sessions++;
     this.decoder = new BinlogDecoder(
       {
         settings,
@@ -164,6 +179,11 @@ export class ChangeStream {
     const waitMs = Math.ceil(longest * (0.5 + Math.random() / 2));
     logger.warn({ attempt: this.attempts, waitMs, reason: String(error) }, 'the connection is lost: connecting again');
     await delay(waitMs, undefined, { signal }).catch(() => {});
+  }
+
+  /** Lets the connection go; the next call of `next` goes on where this one stands. */
+  rest(): void {
+    this.closeSession();
   }
 
   private closeSession(): void {

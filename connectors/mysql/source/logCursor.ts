@@ -13,6 +13,8 @@ export class LogCursor {
   /** The transaction at hand; null = anonymous or none. */
   gtid: Gtid | null = null;
   isInTransaction = false;
+  /** Of the last transaction that ended since the connection was made. */
+  lastGtid: Gtid | null = null;
   private readonly gtids: GtidSet | null;
   private restartFile: string;
   private restartPosition: number;
@@ -45,12 +47,13 @@ export class LogCursor {
   }
 
   get gtidText(): string | null {
-    return this.gtid === null ? null : `${this.gtid.prefix}${this.gtid.number}`;
+    return gtidText(this.gtid);
   }
 
   /** Another file: between transactions it is where a restart begins. */
   rotate(file: string, position: number): void {
     this.file = file;
+    this.eventEnd = position;
     if (this.isInTransaction || this.resume !== null) return;
     this.restartFile = file;
     this.restartPosition = position;
@@ -74,7 +77,10 @@ export class LogCursor {
   }
 
   end(): void {
-    if (this.gtid !== null) this.gtids?.add(this.gtid);
+    if (this.gtid !== null) {
+      this.gtids?.add(this.gtid);
+      this.lastGtid = this.gtid;
+    }
     this.gtid = null;
     this.isInTransaction = false;
     this.events = 0;
@@ -90,3 +96,5 @@ export class LogCursor {
     return this.events < resume.events ? Number.POSITIVE_INFINITY : resume.rows;
   }
 }
+
+export const gtidText = (gtid: Gtid | null): string | null => (gtid === null ? null : `${gtid.prefix}${gtid.number}`);

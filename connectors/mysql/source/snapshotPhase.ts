@@ -2,15 +2,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Connection } from 'mysql2/promise';
 import { ConnectError, type Logger, type SourceBatch } from '../../../runtime/api/index.ts';
-import { type BatchCommon, TableSourceBatch } from '../../shared/tableSourceBatch.ts';
+import type { BatchCommon, TableSourceBatch } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
 import { fullName, type TableName } from './catalog.ts';
 import { connect, errnoOf, isConnectionLoss } from './connection.ts';
-import { CHOICE, MARKER, processingTime } from './envelope.ts';
+import { CHOICE, MARKER } from './envelope.ts';
 import { formatPosition, type LogPosition, snapshotOffset } from './position.ts';
 import type { SchemaChanges } from './schemaChanges.ts';
 import { type SelectedRows, selectRows } from './selectRows.ts';
 import { beginSnapshot } from './snapshotPoint.ts';
+import { selectedWireRows, snapshotBatch } from './snapshotRows.ts';
 import type { TableVersion } from './tableVersion.ts';
 import type { TableVersions } from './tableVersions.ts';
 
@@ -22,6 +23,8 @@ export interface SnapshotOptions {
   readonly versions: TableVersions;
   readonly tables: readonly TableName[];
   readonly schemaChanges: SchemaChanges | null;
+  /** Called with each table that is read, and the number of its rows. */
+  readonly onTableRead: (table: string, rows: number) => void;
 }
 
 export class SnapshotPhase {
@@ -73,17 +76,20 @@ export class SnapshotPhase {
       const version = await versions.fromCatalog(reader, table);
       if (version === null) continue;
       let isStart = true;
+      let count = 0;
       try {
         for await (const rows of selectRows(reader, select(version, settings), settings.snapshot.fetchSize, signal)) {
           if (held !== null) yield held;
           const marker = !isStart ? MARKER.true : isFirst ? MARKER.first : MARKER.firstInCollection;
           held = this.batch(version, rows, marker, point);
+          count += rows.count;
           isStart = false;
           isFirst = false;
         }
       } catch (error) {
         throw this.failed(error, version);
       }
+      this.options.onTableRead(version.fullName, count);
       // The last row of a table says so, unless it is the first of all.
       if (!isStart && held !== null) mark(held, MARKER.lastInCollection);
     }
@@ -110,27 +116,10 @@ export class SnapshotPhase {
   private batch(version: TableVersion, rows: SelectedRows, marker: number, point: LogPosition): TableSourceBatch {
     const markers = new Uint8Array(rows.count);
     markers[0] = marker;
-    const ms = BigInt(point.seconds) * 1000n;
-    const batch = new TableSourceBatch({
-      ...this.options.common,
-      topic: version.topic,
-      keySchema: version.keySchema,
-      valueSchema: version.envelope,
-      byteLength: rows.byteLength + rows.count * 32,
-      sourceTimestampMs: Number(ms),
-      wire: {
-        rows: {
-          bytes: rows.bytes,
-          count: rows.count,
-          positions: [rows.positions, rows.positions, rows.positions],
-          longs: [],
-          choices: [markers],
-          constants: [...processingTime(), point.file, ms, ms * 1000n, ms * 1_000_000n, BigInt(point.position)],
-        },
-        keyLayout: version.keyLayout,
-        valueLayout: version.snapshotLayout,
-      },
-    });
+    const { file, position } = point;
+    const origin = { file, position, tsUs: BigInt(point.seconds) * 1_000_000n, serverId: 0, gtid: null };
+    const wire = selectedWireRows(rows, markers, origin);
+    const batch = snapshotBatch(version, wire, rows.byteLength, origin, this.options.common);
     batch.sourceOffset = snapshotOffset(point, false);
     return batch;
   }

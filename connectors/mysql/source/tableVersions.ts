@@ -24,7 +24,9 @@ export class TableVersions {
   }
 
   isCaptured(database: string, table: string): boolean {
-    return !isSystemDatabase(database) && this.settings.tables(`${database}.${table}`, database);
+    const name = `${database}.${table}`;
+    const { tables, signalTable } = this.settings;
+    return !isSystemDatabase(database) && (tables(name, database) || name === signalTable);
   }
 
   /** What a TABLE_MAP of a captured table describes; reads the catalogue. */
@@ -58,7 +60,12 @@ export class TableVersions {
   /** The table as it is now, for a snapshot; null = it is gone. */
   async fromCatalog(connection: Connection, table: TableName): Promise<TableVersion | null> {
     const catalog = await readTable(connection, table, this.settings.connector === 'mariadb');
-    if (catalog === null) return null;
+    return catalog === null ? null : this.ofCatalog(catalog);
+  }
+
+  ofCatalog(catalog: CatalogTable): TableVersion {
+    const { database, name } = catalog;
+    const table = { database, name };
     const columns = catalog.columns.map(({ name, def, declared }): RowColumn => ({ name, def, extent: 0, declared }));
     return this.version(table, columns, catalog.keyColumns, catalog, 'mysql-text');
   }

@@ -11,12 +11,16 @@ import {
 import { contextHeaders } from '../../shared/contextHeaders.ts';
 import { heartbeatBatch } from '../../shared/heartbeatBatch.ts';
 import { idle } from '../../shared/idle.ts';
+import { Notifications, type NotificationType } from '../../shared/notifications.ts';
+import { SignalTopic } from '../../shared/signalTopic.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import { parseSettings, type SourceSettings } from '../config.ts';
-import { isSystemDatabase } from './catalog.ts';
+import { blockingSettings } from './blockingSnapshot.ts';
+import { fullName, isSystemDatabase, type TableName } from './catalog.ts';
 import { ChangeStream } from './changeStream.ts';
-import { connect, sourceError } from './connection.ts';
+import { connect, isConnectionLoss, sourceError } from './connection.ts';
 import type { ConnectorName } from './envelope.ts';
+import { type BlockingRequest, IncrementalSnapshot } from './incrementalSnapshot.ts';
 import {
   formatPosition,
   type LogPosition,
@@ -42,6 +46,11 @@ export class MysqlSourceTask implements SourceTask {
   private first: SourceBatch[] = [];
   private snapshot: SnapshotPhase | null = null;
   private stream: ChangeStream | null = null;
+  private incremental!: IncrementalSnapshot;
+  private signals: SignalTopic | null = null;
+  private notifications!: Notifications;
+  /** What asked for the snapshot that is being taken, while the stream waits. */
+  private blocking: BlockingRequest | null = null;
   private nextHeartbeatMs = 0;
   private client: Connection | null = null;
 
@@ -62,7 +71,14 @@ export class MysqlSourceTask implements SourceTask {
     this.versions = new TableVersions(settings);
     if (settings.schemaChanges) this.schemaChanges = new SchemaChanges(settings, this.common, context.logger);
     this.nextHeartbeatMs = Date.now() + settings.heartbeatIntervalMs;
-    const stored = parseOffset(await context.offsets.offset(this.common.sourcePartition));
+    const { common, versions } = this;
+    const { logger, signal } = context;
+    const offset = await context.offsets.offset(common.sourcePartition);
+    const stored = parseOffset(offset);
+    const notifications = new Notifications(settings.notifications, settings.prefix, common.sourcePartition, logger);
+    this.notifications = notifications;
+    this.incremental = new IncrementalSnapshot({ settings, common, logger, signal, versions, notifications }, offset);
+    this.signals = await SignalTopic.open(context, settings.signalTopic, settings.prefix, offset);
     try {
       this.client = await connect(settings);
       await this.prepare(this.client, stored);
@@ -87,6 +103,7 @@ export class MysqlSourceTask implements SourceTask {
     }
     if (isDone && mode !== 'always') {
       if (!report.hasLog) throw purged(stored.position);
+      this.tell('SKIPPED');
       this.openStream(stored.position);
       return;
     }
@@ -103,17 +120,9 @@ export class MysqlSourceTask implements SourceTask {
   }
 
   private takeSnapshot(report: PreflightReport): void {
-    const { settings, context, common, versions, schemaChanges } = this;
     const tables = report.tables.filter(table => !isSystemDatabase(table.database));
-    this.snapshot = new SnapshotPhase({
-      settings,
-      common,
-      versions,
-      tables,
-      schemaChanges,
-      logger: context.logger,
-      signal: context.signal,
-    });
+    this.snapshot = this.newSnapshot(this.settings, tables, this.schemaChanges);
+    this.tell('STARTED');
   }
 
   private openStream(position: LogPosition): void {
@@ -132,15 +141,71 @@ export class MysqlSourceTask implements SourceTask {
       return [];
     }
     if (this.first.length > 0) return this.first.splice(0);
-    const batches = await this.stream.next(this.waitMs());
-    if (batches.length > 0) {
-      (batches.at(-1) as { sourceOffset: SourceOffset }).sourceOffset = toOffset(this.stream.position);
+    const { stream, incremental } = this;
+    await this.followTopic();
+    await incremental.advance(stream.place);
+    const given = await stream.next(incremental.isReady(stream.place) ? 0 : this.waitMs());
+    const batches = await incremental.pass(given, stream.place);
+    batches.push(...this.notifications.take());
+    const blocking = incremental.takeBlocking();
+    if (blocking !== null) {
+      // Until its rows are there no offset goes on: a restart meets the signal again.
+      this.beginBlocking(blocking, stream);
+      return batches;
     }
+    if (batches.length > 0) (batches.at(-1) as { sourceOffset: SourceOffset }).sourceOffset = this.offset(stream);
     if (this.settings.heartbeatIntervalMs > 0 && Date.now() >= this.nextHeartbeatMs)
-      batches.push(await this.heartbeat(this.stream));
+      batches.push(await this.heartbeat(stream));
     if (batches.length > 0) this.reportLag(batches);
-    this.context.metrics.gauge('connected', this.stream.isConnected ? 1 : 0);
+    this.context.metrics.gauge('connected', stream.isConnected ? 1 : 0);
     return batches;
+  }
+
+  private offset(stream: ChangeStream): SourceOffset {
+    return { ...toOffset(stream.position), ...this.incremental.offset, ...this.signals?.offset };
+  }
+
+  private async followTopic(): Promise<void> {
+    for (const signal of (await this.signals?.poll()) ?? []) {
+      try {
+        await this.incremental.act(signal);
+      } catch (error) {
+        if (isConnectionLoss(error)) throw sourceError(error, this.settings);
+        this.context.logger.error({ signal: signal.id, reason: String(error) }, 'a signal could not be followed');
+      }
+    }
+  }
+
+  private beginBlocking(request: BlockingRequest, stream: ChangeStream): void {
+    const { logger } = this.context;
+    const tables = request.tables.map(fullName).join(', ');
+    logger.info({ signal: request.id, tables }, 'the stream waits for a snapshot');
+    stream.rest();
+    this.blocking = request;
+    this.snapshot = this.newSnapshot(blockingSettings(this.settings, request), request.tables, null);
+    this.tell('STARTED');
+  }
+
+  private tell(type: NotificationType, data: Readonly<Record<string, string>> = {}): void {
+    this.notifications.tell({ aggregate: 'Initial Snapshot', type, id: this.blocking?.id ?? null, data });
+  }
+
+  private newSnapshot(
+    settings: SourceSettings,
+    tables: readonly TableName[],
+    schemaChanges: SchemaChanges | null,
+  ): SnapshotPhase {
+    const { common, versions } = this;
+    const { logger, signal } = this.context;
+    const onTableRead = (table: string, rows: number): void => {
+      this.tell('TABLE_SCAN_COMPLETED', {
+        data_collections: tables.map(fullName).join(','),
+        scanned_collection: table,
+        total_rows_scanned: String(rows),
+        status: rows === 0 ? 'EMPTY' : 'SUCCEEDED',
+      });
+    };
+    return new SnapshotPhase({ settings, common, versions, tables, schemaChanges, logger, signal, onTableRead });
   }
 
   private async pollSnapshot(snapshot: SnapshotPhase): Promise<readonly SourceBatch[]> {
@@ -149,20 +214,35 @@ export class MysqlSourceTask implements SourceTask {
       batch = await snapshot.next();
     } catch (error) {
       if (this.context.signal.aborted) return [];
-      throw sourceError(error, this.settings);
+      const failure = sourceError(error, this.settings);
+      // What a signal asks for may be wrong; that must not stop the stream.
+      if (this.blocking === null || failure.retriable) throw failure;
+      this.context.logger.error({ signal: this.blocking.id, reason: String(error) }, 'the snapshot is given up');
+      this.tell('ABORTED');
+      return await this.endSnapshot(snapshot);
     }
     if (batch !== null) {
       this.context.metrics.gauge('snapshot_running', 1);
       this.context.metrics.count('rows_scanned', batch.count);
-      return [batch];
+      if (this.blocking !== null) {
+        const isLast = batch.sourceOffset?.snapshot_completed === true;
+        (batch as { sourceOffset: SourceOffset | null }).sourceOffset = isLast ? this.offset(this.stream!) : null;
+      }
+      // In front: the offset of a batch is that of the poll.
+      return [...this.notifications.take(), batch];
     }
-    const { position } = snapshot;
+    this.tell('COMPLETED');
+    return await this.endSnapshot(snapshot);
+  }
+
+  private async endSnapshot(snapshot: SnapshotPhase): Promise<readonly SourceBatch[]> {
     await snapshot.close();
     this.snapshot = null;
     this.context.metrics.gauge('snapshot_running', 0);
     this.context.metrics.gauge('snapshot_completed', 1);
-    if (this.settings.snapshot.mode !== 'initial_only') this.openStream(position);
-    return [];
+    if (this.blocking !== null) this.blocking = null;
+    else if (this.settings.snapshot.mode !== 'initial_only') this.openStream(snapshot.position);
+    return this.notifications.take();
   }
 
   private waitMs(): number {
@@ -186,12 +266,7 @@ export class MysqlSourceTask implements SourceTask {
         this.client = null;
       }
     }
-    return heartbeatBatch(
-      settings.heartbeatTopic,
-      settings.prefix,
-      this.common.sourcePartition,
-      toOffset(stream.position),
-    );
+    return heartbeatBatch(settings.heartbeatTopic, settings.prefix, this.common.sourcePartition, this.offset(stream));
   }
 
   private reportLag(batches: readonly SourceBatch[]): void {
@@ -202,6 +277,8 @@ export class MysqlSourceTask implements SourceTask {
   async stop(): Promise<void> {
     await this.snapshot?.close();
     await this.stream?.close();
+    await this.incremental?.close();
+    await this.signals?.close();
     await this.client?.end().catch(() => {});
   }
 }
