@@ -11,6 +11,7 @@ import { parseFilter, type TextFilter } from '../shared/textFilter.ts';
 import { crossChecks, ignoredOptions, keyChecks } from './configChecks.ts';
 import { sourceKeys } from './configKeys.ts';
 import type { ConnectorName } from './source/envelope.ts';
+import { parseStopPoint, type StopPoint } from './source/stopPoint.ts';
 import type { TypeSettings } from './types/columnType.ts';
 
 export const sourceConfigDef = configDef(sourceKeys);
@@ -42,6 +43,8 @@ export interface SourceSettings {
   readonly tables: TextFilter;
   readonly columns: (name: string) => boolean;
   readonly keyColumns: KeyColumns;
+  /** null = the stream has no end. */
+  readonly stopAt: StopPoint | null;
   readonly shaping: ColumnShaping;
   /** database.table whose inserted rows are signals. */
   readonly signalTable: string | null;
@@ -89,7 +92,7 @@ export function parseSettings(
   warning: string | null;
 } {
   const { values, errors: parseErrors } = sourceConfigDef.parse(config);
-  const errors = [...parseErrors, ...keyChecks(config), ...crossChecks(values)];
+  const errors = [...parseErrors, ...keyChecks(config), ...crossChecks(values, connector === 'mariadb')];
   const warning = ignoredOptions(config);
   if (errors.length > 0) return { settings: null, errors, warning };
   return { settings: settingsOf(config, values, connector), errors, warning };
@@ -125,6 +128,7 @@ function settingsOf(config: Config, v: Values, connector: ConnectorName): Source
     tables: (table, database) => databases(database) && tables(table),
     columns: parseFilter(v['column.include.list'], v['column.exclude.list']),
     keyColumns: parseKeyColumns(v['message.key.columns'] ?? ''),
+    stopAt: v['stop.at'] === null ? null : parseStopPoint(v['stop.at'], connector === 'mariadb'),
     shaping: parseShaping(config).shaping,
     signalTable: signals.hasTable ? v['signal.data.collection'] : null,
     signalTopic: signals.topic,

@@ -6,6 +6,7 @@ import { misspeltKeys } from '../shared/misspeltKeys.ts';
 import { signalKeyErrors } from '../shared/signalKeys.ts';
 import { parseFilter } from '../shared/textFilter.ts';
 import { sourceKeys } from './configKeys.ts';
+import { parseStopPoint } from './source/stopPoint.ts';
 
 type Values = ConfigValues<typeof sourceKeys>;
 
@@ -105,7 +106,7 @@ export function keyChecks(config: Config): ConfigError[] {
 }
 
 /** What single values do not show: options that exclude each other, malformed lists. */
-export function crossChecks(values: Partial<Values>): ConfigError[] {
+export function crossChecks(values: Partial<Values>, isMariaDb: boolean): ConfigError[] {
   const errors: ConfigError[] = [];
   for (const what of ['database', 'table', 'column'] as const) {
     if (values[`${what}.include.list`] && values[`${what}.exclude.list`]) {
@@ -139,6 +140,14 @@ export function crossChecks(values: Partial<Values>): ConfigError[] {
         'signals are rows inserted into signal.data.collection: c cannot be skipped',
       ),
     );
+  }
+  const stopAt = values['stop.at'];
+  if (stopAt) {
+    try {
+      parseStopPoint(stopAt, isMariaDb);
+    } catch (error) {
+      errors.push(invalid('stop.at', stopAt, `neither file:position nor a set of GTIDs: ${(error as Error).message}`));
+    }
   }
   const keyColumns = values['message.key.columns'];
   if (keyColumns) {

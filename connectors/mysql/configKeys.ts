@@ -105,6 +105,13 @@ export const sourceKeys = {
   ),
   'snapshot.lock.timeout.ms': number(10000, 'Longest wait for such a lock.', 1000),
   'snapshot.delay.ms': number(0, 'Wait before the snapshot.'),
+  'stop.at': {
+    type: 'STRING',
+    default: null,
+    importance: 'LOW',
+    documentation:
+      'Where the stream ends, as file:position or as a set of GTIDs: the transaction that reaches it is the last one that is published. Then the task rests.',
+  },
   'tombstones.on.delete': flag(true, 'Whether a delete is followed by a tombstone.'),
   'skipped.operations': text('t', 'Operations that are not published: c, u, d, t, or none.'),
   'decimal.handling.mode': choice(['precise', 'string', 'double'], 'precise', 'Form of DECIMAL values.'),

@@ -247,8 +247,10 @@ function fillTask(set: SetValue, entry: TaskEntry): void {
     set(`kafka_connect_${type}_${timingName(name, 'avg')}`, `${help}: average.`, labels, avg);
     set(`kafka_connect_${type}_${timingName(name, 'max')}`, `${help}: maximum.`, labels, max);
   }
-  for (const [name, value] of [...Object.entries(ownGauges), ...Object.entries(ownCounters)]) {
-    set(`debezium_metrics_${name.replace(/[^a-zA-Z0-9_]/g, '_')}`, 'Reported by the connector.', labels, value);
+  for (const [key, value] of [...Object.entries(ownGauges), ...Object.entries(ownCounters)]) {
+    const [name, topic] = key.split(' ') as [string, string?];
+    const own = topic === undefined ? labels : { ...labels, topic };
+    set(`debezium_metrics_${name.replace(/[^a-zA-Z0-9_]/g, '_')}`, 'Reported by the connector.', own, value);
   }
 }
 

@@ -99,6 +99,7 @@ export class BinlogDecoder {
     let p = from;
     try {
       for (;;) {
+        if (this.isStopped) return { next: p, stop: 'end' };
         if (this.payload !== null && !this.walkPayload()) return { next: p, stop: this.stop };
         if (this.rows.count >= this.options.settings.maxBatchSize) return { next: p, stop: 'full' };
         if (!packet.read(bytes, p)) {
@@ -317,6 +318,12 @@ export class BinlogDecoder {
     if (!this.options.settings.includeQuery) return;
     this.scope.query = text;
     this.batches.setPlace(this.cursor.file, text);
+  }
+
+  /** Whether nothing more is to be published: stop.at is reached. */
+  get isStopped(): boolean {
+    const { stopAt } = this.options.settings;
+    return stopAt !== null && this.cursor.hasReached(stopAt);
   }
 
   private begin(start: TransactionStart): void {

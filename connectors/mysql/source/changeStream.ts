@@ -55,6 +55,9 @@ export class ChangeStream {
   private failure: { readonly error: unknown } | null = null;
   private busyUntil = 0;
   private attempts = 0;
+  /** Connections lost, and errors that ended the stream. */
+  disconnects = 0;
+  errors = 0;
 
   constructor(options: StreamOptions, position: LogPosition) {
     this.options = options;
@@ -70,6 +73,11 @@ export class ChangeStream {
   get place(): StreamPlace | null {
     if (this.decoder === null) return null;
     return { ...this.decoder.seen, session: this.sessions, published: this.lastPosition };
+  }
+
+  /** Whether stop.at is reached: `next` gives no more. */
+  get isStopped(): boolean {
+    return this.decoder?.isStopped ?? false;
   }
 
   get isConnected(): boolean {
@@ -165,9 +173,11 @@ export class ChangeStream {
     this.closeSession();
     if (signal.aborted) return;
     if (!isConnectionLoss(error)) {
+      this.errors++;
       const failure = sourceError(error, settings);
       throw failure instanceof ConnectError ? failure.at({ position: formatPosition(this.lastPosition) }) : failure;
     }
+    this.disconnects++;
     this.catalog?.destroy();
     this.catalog = null;
     if (++this.attempts > settings.maxRetries) {

@@ -2,6 +2,7 @@
 import type { Gtid, GtidSet } from '../protocol/gtid.ts';
 import { parseGtidSet } from '../protocol/gtid.ts';
 import type { LogPosition } from './position.ts';
+import type { StopPoint } from './stopPoint.ts';
 
 export class LogCursor {
   /** The file whose events come, and where the event at hand begins and ends in it. */
@@ -87,6 +88,12 @@ export class LogCursor {
     this.resume = null;
     this.restartFile = this.file;
     this.restartPosition = this.eventEnd;
+  }
+
+  /** Asked between transactions. */
+  hasReached(stop: StopPoint): boolean {
+    const { restartFile: file, restartPosition: position, gtids } = this;
+    return !this.isInTransaction && stop.isReached({ file, position, gtids });
   }
 
   /** Rows of the event at hand that were published before. */

@@ -33,6 +33,7 @@ import { type PreflightReport, preflight, preflightError } from './preflight.ts'
 import { SchemaChanges } from './schemaChanges.ts';
 import { readLogEnd } from './server.ts';
 import { SnapshotPhase } from './snapshotPhase.ts';
+import { StreamStatistics } from './streamStatistics.ts';
 import { TableVersions } from './tableVersions.ts';
 
 export class MysqlSourceTask implements SourceTask {
@@ -45,6 +46,7 @@ export class MysqlSourceTask implements SourceTask {
   /** What goes out before the first changes. */
   private first: SourceBatch[] = [];
   private snapshot: SnapshotPhase | null = null;
+  private statistics!: StreamStatistics;
   private stream: ChangeStream | null = null;
   private incremental!: IncrementalSnapshot;
   private signals: SignalTopic | null = null;
@@ -77,6 +79,7 @@ export class MysqlSourceTask implements SourceTask {
     const stored = parseOffset(offset);
     const notifications = new Notifications(settings.notifications, settings.prefix, common.sourcePartition, logger);
     this.notifications = notifications;
+    this.statistics = new StreamStatistics(context.metrics);
     this.incremental = new IncrementalSnapshot({ settings, common, logger, signal, versions, notifications }, offset);
     this.signals = await SignalTopic.open(context, settings.signalTopic, settings.prefix, offset);
     try {
@@ -145,6 +148,7 @@ export class MysqlSourceTask implements SourceTask {
     await this.followTopic();
     await incremental.advance(stream.place);
     const given = await stream.next(incremental.isReady(stream.place) ? 0 : this.waitMs());
+    this.statistics.see(given, stream);
     const batches = await incremental.pass(given, stream.place);
     batches.push(...this.notifications.take());
     const blocking = incremental.takeBlocking();
@@ -156,9 +160,16 @@ export class MysqlSourceTask implements SourceTask {
     if (batches.length > 0) (batches.at(-1) as { sourceOffset: SourceOffset }).sourceOffset = this.offset(stream);
     if (this.settings.heartbeatIntervalMs > 0 && Date.now() >= this.nextHeartbeatMs)
       batches.push(await this.heartbeat(stream));
-    if (batches.length > 0) this.reportLag(batches);
-    this.context.metrics.gauge('connected', stream.isConnected ? 1 : 0);
+    if (stream.isStopped) await this.endStream(stream);
     return batches;
+  }
+
+  private async endStream(stream: ChangeStream): Promise<void> {
+    const position = formatPosition(stream.position);
+    this.context.logger.info({ position }, 'stop.at is reached: nothing more is published');
+    this.context.metrics.gauge('stop_reached', 1);
+    this.stream = null;
+    await stream.close();
   }
 
   private offset(stream: ChangeStream): SourceOffset {
@@ -267,11 +278,6 @@ export class MysqlSourceTask implements SourceTask {
       }
     }
     return heartbeatBatch(settings.heartbeatTopic, settings.prefix, this.common.sourcePartition, this.offset(stream));
-  }
-
-  private reportLag(batches: readonly SourceBatch[]): void {
-    const newest = Math.max(...batches.map(batch => batch.sourceTimestampMs ?? 0));
-    if (newest > 0) this.context.metrics.gauge('milliseconds_behind_source', Math.max(0, Date.now() - newest));
   }
 
   async stop(): Promise<void> {
