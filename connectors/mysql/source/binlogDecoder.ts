@@ -297,7 +297,8 @@ export class BinlogDecoder {
       case EventType.mariaGtidList:
         break;
       case EventType.partialUpdateRows:
-        this.rows.partialRows(bytes, body);
+        scope.setEvent(bytes, p);
+        this.rows.partialRows(bytes, body, end);
         break;
       case EventType.incident:
         throw unsupportedEvent(

@@ -78,7 +78,6 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   binlog_format: ['ROW'],
   binlog_row_image: ['FULL'],
   binlog_row_metadata: ['FULL'],
-  binlog_row_value_options: [''],
 };
 
 async function checkSettings(

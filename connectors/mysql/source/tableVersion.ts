@@ -50,6 +50,7 @@ export class TableVersion {
   readonly snapshotLayout: Layout;
   readonly shape: RowShape;
   readonly keyIndexes: readonly number[];
+  readonly jsonColumns: readonly number[];
   /** What a snapshot selects, in row order. */
   readonly select: readonly string[];
   private readonly rowLayout: (slot: number) => Layout;
@@ -99,6 +100,7 @@ export class TableVersion {
         ? null
         : layout(format === 'mysql-text' ? POSITION.after : POSITION.key, true, column => keys.indexOf(column));
     this.snapshotLayout = snapshotLayout(this.place, this.rowLayout(POSITION.after));
+    this.jsonColumns = columns.flatMap((column, i) => (column.def?.kind === 'json' ? [i] : []));
     this.shape = new RowShape(columns.map(column => column.extent));
     this.select = columns.map(column => selectOf(column));
   }
