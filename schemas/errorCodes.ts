@@ -161,6 +161,10 @@ export const errorCodes = {
     'A change was logged without all of its columns. Set binlog_row_image=FULL on the server, in the sessions that write too, then reset the offsets of the connector, or set its position behind the change.',
   MYSQL_ROW_METADATA:
     'A change was logged without the names of its columns. Set binlog_row_metadata=FULL on the server; changes from before need a new snapshot: reset the offsets of the connector.',
+  MYSQL_SCHEMA_HISTORY:
+    'The topic of schema.history.internal.kafka.topic lacks the history that the log needs. Set binlog_row_metadata=FULL, or take a new snapshot, and keep the topic for ever.',
+  MYSQL_DDL_UNSUPPORTED:
+    'A statement that defines tables could not be read, and the log does not name columns. Set binlog_row_metadata=FULL.',
   MYSQL_LOG_PURGED:
     'The server removed the log that the stored position needs. Raise binlog_expire_logs_seconds, then reset the offsets of the connector to read all rows again (PUT /connectors/{name}/stop, DELETE /connectors/{name}/offsets, PUT /connectors/{name}/resume), or use snapshot.mode=when_needed.',
   MYSQL_SERVER_ID_TAKEN:

@@ -70,6 +70,9 @@ export interface SourceSettings {
   readonly fieldNames: NameAdjustment;
   readonly includeQuery: boolean;
   readonly schemaChanges: boolean;
+  /** Topic of the history of tables, for servers that do not name columns in the log. */
+  readonly historyTopic: string | null;
+  readonly skipsUnreadDdl: boolean;
   /** Whether schemas and their changes tell the comments of columns. */
   readonly hasComments: boolean;
   readonly transactionMetadata: boolean;
@@ -163,6 +166,8 @@ function settingsOf(config: Config, v: Values, connector: ConnectorName): Source
     fieldNames: oneOf(v['field.name.adjustment.mode']),
     includeQuery: v['include.query'],
     schemaChanges: v['include.schema.changes'],
+    historyTopic: v['schema.history.internal.kafka.topic'],
+    skipsUnreadDdl: v['schema.history.internal.skip.unparseable.ddl'],
     hasComments: v['include.schema.comments'],
     transactionMetadata: v['provide.transaction.metadata'],
     extendedHeaders: v['extended.headers.enabled'],

@@ -153,6 +153,17 @@ export const sourceKeys = {
     true,
     'Whether what DDL does to tables of the captured databases is published to the topic that has the name of topic.prefix.',
   ),
+  'schema.history.internal.kafka.topic': {
+    type: 'STRING',
+    default: null,
+    importance: 'MEDIUM',
+    documentation:
+      'Topic of the worker’s cluster that keeps the statements that define tables: one partition, retention.ms=-1. Used only where the server does not have binlog_row_metadata=FULL.',
+  },
+  'schema.history.internal.skip.unparseable.ddl': flag(
+    false,
+    'Whether a statement that defines tables and cannot be read is left out of that history, with a warning; else it stops the task.',
+  ),
   'include.schema.comments': flag(false, 'Whether schemas and schema changes tell the comments of columns and tables.'),
   'provide.transaction.metadata': flag(false, 'Whether transactions are published with BEGIN and END events.'),
   'extended.headers.enabled': flag(true, 'Whether records carry headers with the connector, task and run.'),

@@ -3,7 +3,7 @@
  * Stops at a table that there is no version of, for the stream to look it up; stops for good at what cannot be read.
  */
 import { crc32 } from '@node-rs/crc32';
-import { ConnectError, type ConnectRecord, plainBatch, type SourceBatch } from '../../../runtime/api/index.ts';
+import { ConnectError, type SourceBatch } from '../../../runtime/api/index.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
 import { ByteReader } from '../protocol/byteReader.ts';
@@ -49,7 +49,7 @@ export class BinlogDecoder {
   readonly rows: RowEvents;
   /** Set after a stop at a statement that defines tables. */
   definition: LoggedStatement | null = null;
-  private readonly definitions: ConnectRecord[] = [];
+  private definitions: SourceBatch[] = [];
   /** After a stop at the end: bytes without which there is no further packet. */
   missing = 1;
   private readonly options: DecoderOptions;
@@ -125,10 +125,10 @@ export class BinlogDecoder {
     return this.rows.isPending || this.definition !== null;
   }
 
-  /** Gives the records of the statement at which the walk stopped. */
-  addDefinition(records: readonly ConnectRecord[]): void {
+  /** Gives what is published of the statement at which the walk stopped. */
+  addDefinition(batches: readonly SourceBatch[]): void {
     this.definition = null;
-    this.definitions.push(...records);
+    this.definitions.push(...batches);
   }
 
   private located(error: unknown): unknown {
@@ -174,10 +174,8 @@ export class BinlogDecoder {
     const batches = this.batches.take(bytes);
     if (this.payload !== null) this.payload.base = -1;
     if (this.transactions !== null) batches.push(...this.transactions.take());
-    if (this.definitions.length > 0) {
-      const { sourcePartition } = this.options.common;
-      batches.push(plainBatch({ records: this.definitions.splice(0), sourcePartition, sourceOffset: null }));
-    }
+    batches.push(...this.definitions);
+    this.definitions = [];
     return batches;
   }
 

@@ -173,7 +173,7 @@ const PLAIN_KINDS: ReadonlySet<string> = new Set<ColumnKind>([
   'vector',
 ]);
 
-const kindOf = (type: string): ColumnKind | null =>
+export const kindOf = (type: string): ColumnKind | null =>
   KINDS[type] ?? (PLAIN_KINDS.has(type) ? (type as ColumnKind) : null);
 
 /** Character sets by the numbers of their collations, which the log has. */

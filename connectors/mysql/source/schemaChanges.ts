@@ -3,7 +3,13 @@
  * that the model does not know, because it was made before the task began, is read from the server as it is now.
  */
 import type { Connection, RowDataPacket } from 'mysql2/promise';
-import { type ConnectRecord, type Logger, plainBatch, type SourceBatch } from '../../../runtime/api/index.ts';
+import {
+  ConnectError,
+  type ConnectRecord,
+  type Logger,
+  plainBatch,
+  type SourceBatch,
+} from '../../../runtime/api/index.ts';
 import { Struct, type StructSchema } from '../../../schemas/data/index.ts';
 import { topicName } from '../../shared/eventNames.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
@@ -17,6 +23,7 @@ import { isSystemDatabase, listTables } from './catalog.ts';
 import { errnoOf } from './connection.ts';
 import { processingTime, SOURCE_SCHEMAS } from './envelope.ts';
 import type { LogPosition } from './position.ts';
+import type { SchemaHistory } from './schemaHistory.ts';
 
 /** A statement of the log and where it stands there. */
 export interface LoggedStatement {
@@ -48,14 +55,17 @@ export class SchemaChanges {
   private readonly common: BatchCommon;
   private readonly logger: Logger;
   private readonly topic: string;
+  /** null = none is kept. */
+  private readonly history: SchemaHistory | null;
   private readonly keySchema: StructSchema;
   private readonly valueSchema: StructSchema;
 
-  constructor(settings: SourceSettings, common: BatchCommon, logger: Logger) {
+  constructor(settings: SourceSettings, common: BatchCommon, logger: Logger, history: SchemaHistory | null) {
     const { connector, prefix } = settings;
     this.settings = settings;
     this.common = common;
     this.logger = logger;
+    this.history = history;
     this.topic = topicName(prefix);
     this.keySchema = schemaChangeKey(connector);
     this.valueSchema = schemaChangeValue(connector, SOURCE_SCHEMAS[connector]);
@@ -82,7 +92,12 @@ export class SchemaChanges {
       ];
     };
     const settings = `SET character_set_server=${server!.charset}, collation_server=${server!.collation}`;
+    const place = { file: point.file, position: point.position, gtid: null, isSnapshot: true };
+    const history: ConnectRecord[] = [];
     let records = [this.record({ ddl: settings, database: '', changes: [] }, origin('true'), null)];
+    const remember = (ddl: string, database: string): void => {
+      if (this.history !== null) history.push(this.history.record({ ...place, ddl, database }));
+    };
     const push = (ddl: string, database: string, changes: readonly TableChange[], table: string | null): void => {
       records.push(this.record({ ddl, database, changes }, origin('true'), table));
     };
@@ -94,30 +109,34 @@ export class SchemaChanges {
     for (const { name: database, charset, collation } of databases) {
       model.setDatabase(database, charset);
       push(`DROP DATABASE IF EXISTS ${quote(database)}`, database, [], null);
-      push(`CREATE DATABASE ${quote(database)} CHARSET ${charset} COLLATE ${collation}`, database, [], null);
+      const create = `CREATE DATABASE ${quote(database)} CHARSET ${charset} COLLATE ${collation}`;
+      push(create, database, [], null);
+      remember(create, database);
       push(`USE ${quote(database)}`, database, [], null);
       const own = tables.filter(table => table.database === database);
       for (const [i, table] of own.entries()) {
         const ddl = await showCreateTable(connection, table);
         if (ddl === null) continue;
+        remember(ddl, database);
         const part = { ddl, database, changes: this.define(ddl, table) };
         const isLast = isAll && database === last && i === own.length - 1;
         records.push(this.record(part, origin(isLast ? 'last' : 'true'), table.name));
         if (records.length < MOST_RECORDS) continue;
-        yield this.batch(records);
+        yield* this.batches(history.splice(0), records);
         records = [];
       }
     }
-    if (records.length > 0) yield this.batch(records);
+    yield* this.batches(history, records);
   }
 
   /** The events of a statement; none where it defines no table of a captured database. */
-  async ofStatement(connection: () => Promise<Connection>, logged: LoggedStatement): Promise<readonly ConnectRecord[]> {
+  async ofStatement(connection: () => Promise<Connection>, logged: LoggedStatement): Promise<readonly SourceBatch[]> {
     const { model } = this;
     const statement = this.parse(logged);
     if (statement === null) return [];
     const unknown = model.needs(statement).filter(ref => this.isCaptured(ref.database) && model.table(ref) === null);
-    for (const ref of unknown) await this.readNow(await connection(), ref, statement);
+    // A history knows all tables, and as they were.
+    if (this.history === null) for (const ref of unknown) await this.readNow(await connection(), ref, statement);
     const parts = this.parts(statement, logged).filter(({ database }) => this.isCaptured(database));
     const names = [...new Set(parts.flatMap(part => part.changes.map(({ table }) => table.name)))];
     const touched = statement.kind === 'rename-tables' ? statement.pairs.map(({ to }) => to.name) : names;
@@ -127,14 +146,24 @@ export class SchemaChanges {
       ...[tsUs, tsUs * 1000n, tables, BigInt(logged.serverId), logged.gtid],
       ...[logged.file, BigInt(logged.position), 0, logged.thread, null],
     ];
-    return parts.map(part => this.record(part, origin, touched.join(',')));
+    if (parts.length === 0) return [];
+    const entry = { ...logged, ddl: logged.text, isSnapshot: false };
+    const records = parts.map(part => this.record(part, origin, touched.join(',')));
+    return this.batches(this.history === null ? [] : [this.history.record(entry)], records);
   }
 
-  /** What cannot be read is published as it is, without what it does to tables. */
+  /** Without what cannot be read tables are not what they seem: no history can go on. */
   private parse({ text, database, file, position }: LoggedStatement): DdlStatement | null {
     try {
       return parseStatement(text, database);
     } catch (error) {
+      if (this.history !== null && !this.settings.skipsUnreadDdl && isOfTables(text)) {
+        throw new ConnectError(
+          'MYSQL_DDL_UNSUPPORTED',
+          `The statement "${text.slice(0, 200)}" could not be read: ${(error as Error).message}. Set binlog_row_metadata=FULL on the server, with which no statement has to be read, or schema.history.internal.skip.unparseable.ddl=true where it changes no captured table.`,
+          { cause: error, place: { position: `${file}:${position}` } },
+        );
+      }
       this.logger.warn(
         { statement: text.slice(0, 500), position: `${file}:${position}`, reason: (error as Error).message },
         'a statement of the log could not be read: the topic of schema changes does not have it',
@@ -210,10 +239,15 @@ export class SchemaChanges {
     };
   }
 
-  batch(records: readonly ConnectRecord[]): SourceBatch {
-    return plainBatch({ records, sourcePartition: this.common.sourcePartition, sourceOffset: null });
+  private batches(...lists: (readonly ConnectRecord[])[]): SourceBatch[] {
+    const { sourcePartition } = this.common;
+    return lists
+      .filter(records => records.length > 0 && (records[0]!.topic !== this.topic || this.settings.schemaChanges))
+      .map(records => plainBatch({ records, sourcePartition, sourceOffset: null }));
   }
 }
+
+const isOfTables = (text: string): boolean => /\b(?:TABLE|TABLES|INDEX|DATABASE|SCHEMA)\b/i.test(text);
 
 const quote = (name: string): string => `\`${name.replaceAll('`', '``')}\``;
 const isSame = (a: TableRef, b: TableRef): boolean => a.database === b.database && a.name === b.name;

@@ -2,10 +2,12 @@
 import type { Connection } from 'mysql2/promise';
 import { ConnectError } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
+import type { TableDefinition } from '../ddl/tableDefinition.ts';
 import { extentOf } from '../protocol/logTypes.ts';
 import type { TableMap } from '../protocol/tableMap.ts';
 import { loggedType } from '../types/declaredType.ts';
 import { type CatalogTable, fullName, isSystemDatabase, readCollations, readTable, type TableName } from './catalog.ts';
+import { historyTable } from './historyColumns.ts';
 import { loggedColumn } from './loggedColumns.ts';
 import { chosenKey, type RowColumn, TableVersion } from './tableVersion.ts';
 
@@ -13,6 +15,8 @@ import { chosenKey, type RowColumn, TableVersion } from './tableVersion.ts';
 const isHidden = (name: string): boolean => name.startsWith('!hidden!');
 
 export class TableVersions {
+  /** Tables at the stream's place, where a history of them is kept. */
+  definition: ((table: TableName) => TableDefinition | null) | null = null;
   private readonly settings: SourceSettings;
   private collations: ReadonlyMap<number, string> | null = null;
   private readonly known = new Map<string, TableVersion>();
@@ -35,6 +39,12 @@ export class TableVersions {
     this.collations ??= await readCollations(connection, isMariaDb);
     const table = { database: map.database, name: map.table };
     const catalog = await readTable(connection, table, isMariaDb);
+    if (map.columns.some(column => column.name === null)) {
+      const { columns, keyColumns } = historyTable(map, this.definition?.(table) ?? null);
+      const version = this.version(table, columns, keyColumns, catalog, 'mysql-binlog');
+      this.latest.set(version.fullName, version);
+      return version;
+    }
     const columns = map.columns.map((column, i): RowColumn => {
       const extent = extentOf(column.type, column.metadata);
       if (extent === null) {

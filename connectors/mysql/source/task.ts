@@ -9,6 +9,7 @@ import {
   type SourceTaskContext,
 } from '../../../runtime/api/index.ts';
 import { contextHeaders } from '../../shared/contextHeaders.ts';
+import { topicName } from '../../shared/eventNames.ts';
 import { heartbeatBatch } from '../../shared/heartbeatBatch.ts';
 import { idle } from '../../shared/idle.ts';
 import { Notifications, type NotificationType } from '../../shared/notifications.ts';
@@ -31,6 +32,7 @@ import {
 } from './position.ts';
 import { type PreflightReport, preflight, preflightError } from './preflight.ts';
 import { SchemaChanges } from './schemaChanges.ts';
+import { SchemaHistory } from './schemaHistory.ts';
 import { readLogEnd } from './server.ts';
 import { SnapshotPhase } from './snapshotPhase.ts';
 import { StreamStatistics } from './streamStatistics.ts';
@@ -71,7 +73,6 @@ export class MysqlSourceTask implements SourceTask {
       headers: settings.extendedHeaders ? contextHeaders(settings.prefix, context.taskId, settings.connector) : [],
     };
     this.versions = new TableVersions(settings);
-    if (settings.schemaChanges) this.schemaChanges = new SchemaChanges(settings, this.common, context.logger);
     this.nextHeartbeatMs = Date.now() + settings.heartbeatIntervalMs;
     const { common, versions } = this;
     const { logger, signal } = context;
@@ -98,6 +99,11 @@ export class MysqlSourceTask implements SourceTask {
     const report = await preflight(client, settings, stored);
     if (report.problems.length > 0) throw preflightError(report.problems);
     for (const warning of report.warnings) context.logger.warn({}, warning);
+    const history =
+      settings.historyTopic === null || report.hasFullMetadata
+        ? null
+        : new SchemaHistory(topicName(settings.historyTopic), settings.prefix);
+    if (settings.schemaChanges || history !== null) this.prepareSchemaChanges(history);
     const { mode } = settings.snapshot;
     const isDone = stored.state === 'streaming' && !(mode === 'when_needed' && !report.hasLog);
     if (isDone && mode === 'initial_only') {
@@ -106,6 +112,8 @@ export class MysqlSourceTask implements SourceTask {
     }
     if (isDone && mode !== 'always') {
       if (!report.hasLog) throw purged(stored.position);
+      const isMariaDb = this.connector === 'mariadb';
+      await history?.recover(context, this.schemaChanges!.model, stored.position, isMariaDb);
       this.tell('SKIPPED');
       this.openStream(stored.position);
       return;
@@ -120,6 +128,12 @@ export class MysqlSourceTask implements SourceTask {
       return;
     }
     this.takeSnapshot(report);
+  }
+
+  private prepareSchemaChanges(history: SchemaHistory | null): void {
+    const changes = new SchemaChanges(this.settings, this.common, this.context.logger, history);
+    this.schemaChanges = changes;
+    if (history !== null) this.versions.definition = table => changes.model.table(table);
   }
 
   private takeSnapshot(report: PreflightReport): void {
