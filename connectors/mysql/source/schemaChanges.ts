@@ -258,7 +258,8 @@ async function showCreateTable(connection: Connection, { database, name }: Table
     const text: unknown = rows[0]?.['Create Table'];
     return typeof text === 'string' ? text : null;
   } catch (error) {
-    if ([1049, 1146].includes(errnoOf(error))) return null;
+    // It is gone, or not for the user to see.
+    if ([1044, 1049, 1142, 1146].includes(errnoOf(error))) return null;
     throw error;
   }
 }

@@ -100,7 +100,10 @@ export class TableVersions {
     const identity = JSON.stringify([table, all, key, defaults, format]);
     let version = this.known.get(identity);
     if (version === undefined) {
-      version = new TableVersion(table, all, key, catalog, format, visibleOnly(settings));
+      // Signals are read whatever is published of tables.
+      const isSignals = fullName(table) === settings.signalTable;
+      const used = isSignals ? { ...settings, columns: () => true } : visibleOnly(settings);
+      version = new TableVersion(table, all, key, catalog, format, used);
       this.known.set(identity, version);
     }
     return version;
