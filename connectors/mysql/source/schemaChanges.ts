@@ -75,8 +75,8 @@ export class SchemaChanges {
     return !isSystemDatabase(database) && this.settings.databases(database);
   }
 
-  /** All tables of the captured databases, as the statements that would make them. `isAll`: no rows follow. */
-  async *ofSnapshot(connection: Connection, point: LogPosition, isAll: boolean): AsyncGenerator<SourceBatch> {
+  /** All tables of the captured databases, as the statements that would make them. */
+  async *ofSnapshot(connection: Connection, point: LogPosition): AsyncGenerator<SourceBatch> {
     const { model } = this;
     const [[server]] = await connection.query<RowDataPacket[]>(
       'SELECT @@character_set_server AS charset, @@collation_server AS collation',
@@ -84,28 +84,25 @@ export class SchemaChanges {
     model.charset = String(server!.charset);
     const databases = (await readDatabases(connection)).filter(({ name }) => this.isCaptured(name));
     const tables = (await listTables(connection)).filter(({ database }) => this.isCaptured(database));
-    const origin = (marker: string): Origin => {
-      const ms = BigInt(point.seconds) * 1000n;
-      return (database, table) => [
-        ...[CONNECTOR_VERSION, this.settings.connector, this.settings.prefix, ms, marker, database, null],
-        ...[ms * 1000n, ms * 1_000_000n, table, 0n, null, point.file, BigInt(point.position), 0, null, null],
-      ];
-    };
+    const ms = BigInt(point.seconds) * 1000n;
+    const origin: Origin = (database, table) => [
+      ...[CONNECTOR_VERSION, this.settings.connector, this.settings.prefix, ms, 'true', database, null],
+      ...[ms * 1000n, ms * 1_000_000n, table, 0n, null, point.file, BigInt(point.position), 0, null, null],
+    ];
     const settings = `SET character_set_server=${server!.charset}, collation_server=${server!.collation}`;
     const place = { file: point.file, position: point.position, gtid: null, isSnapshot: true };
     const history: ConnectRecord[] = [];
-    let records = [this.record({ ddl: settings, database: '', changes: [] }, origin('true'), null)];
+    let records = [this.record({ ddl: settings, database: '', changes: [] }, origin, null)];
     const remember = (ddl: string, database: string): void => {
       if (this.history !== null) history.push(this.history.record({ ...place, ddl, database }));
     };
     const push = (ddl: string, database: string, changes: readonly TableChange[], table: string | null): void => {
-      records.push(this.record({ ddl, database, changes }, origin('true'), table));
+      records.push(this.record({ ddl, database, changes }, origin, table));
     };
     for (const { database, name } of tables) {
       const change: TableChange = { type: 'DROP', table: { database, name }, definition: null };
       push(`DROP TABLE IF EXISTS ${quote(database)}.${quote(name)}`, database, [change], name);
     }
-    const last = databases.at(-1)?.name;
     for (const { name: database, charset, collation } of databases) {
       model.setDatabase(database, charset);
       push(`DROP DATABASE IF EXISTS ${quote(database)}`, database, [], null);
@@ -114,19 +111,30 @@ export class SchemaChanges {
       remember(create, database);
       push(`USE ${quote(database)}`, database, [], null);
       const own = tables.filter(table => table.database === database);
-      for (const [i, table] of own.entries()) {
+      for (const table of own) {
         const ddl = await showCreateTable(connection, table);
         if (ddl === null) continue;
         remember(ddl, database);
         const part = { ddl, database, changes: this.define(ddl, table) };
-        const isLast = isAll && database === last && i === own.length - 1;
-        records.push(this.record(part, origin(isLast ? 'last' : 'true'), table.name));
+        records.push(this.record(part, origin, table.name));
         if (records.length < MOST_RECORDS) continue;
         yield* this.batches(history.splice(0), records);
         records = [];
       }
     }
     yield* this.batches(history, records);
+  }
+
+  /** The batch of a snapshot that no rows follow: its last event says so. */
+  asLast(batch: SourceBatch): SourceBatch {
+    const records = Array.from({ length: batch.count }, (_, i) => batch.record(i));
+    const last = records.at(-1)!;
+    if (last.topic !== this.topic) return batch;
+    const [source, ...rest] = (last.value as Struct).values as [Struct, ...unknown[]];
+    const schema = SOURCE_SCHEMAS[this.settings.connector];
+    const marked = new Struct(schema, source.values.with(schema.fieldIndex.get('snapshot')!, 'last'));
+    records[records.length - 1] = { ...last, value: new Struct(this.valueSchema, [marked, ...rest]) };
+    return plainBatch({ records, sourcePartition: batch.sourcePartition, sourceOffset: batch.sourceOffset });
   }
 
   /** The events of a statement; none where it defines no table of a captured database. */

@@ -65,9 +65,11 @@ export class SnapshotPhase {
   /** Batches of all tables in order. The last one has the offset that says the snapshot is complete. */
   private async *read(reader: Connection, point: LogPosition): AsyncGenerator<SourceBatch> {
     const { settings, signal, tables, versions, schemaChanges } = this.options;
+    let schema: SourceBatch | null = null;
     if (schemaChanges !== null) {
-      for await (const batch of schemaChanges.ofSnapshot(reader, point, false)) {
-        yield { ...batch, sourceOffset: snapshotOffset(point, false) };
+      for await (const batch of schemaChanges.ofSnapshot(reader, point)) {
+        if (schema !== null) yield schema;
+        schema = { ...batch, sourceOffset: snapshotOffset(point, false) };
       }
     }
     let held: TableSourceBatch | null = null;
@@ -79,6 +81,8 @@ export class SnapshotPhase {
       let count = 0;
       try {
         for await (const rows of selectRows(reader, select(version, settings), settings.snapshot.fetchSize, signal)) {
+          if (schema !== null) yield schema;
+          schema = null;
           if (held !== null) yield held;
           const marker = !isStart ? MARKER.true : isFirst ? MARKER.first : MARKER.firstInCollection;
           held = this.batch(version, rows, marker, point);
@@ -93,6 +97,7 @@ export class SnapshotPhase {
       // The last row of a table says so, unless it is the first of all.
       if (!isStart && held !== null) mark(held, MARKER.lastInCollection);
     }
+    if (schema !== null) yield { ...schemaChanges!.asLast(schema), sourceOffset: snapshotOffset(point, true) };
     if (held === null) return;
     held.wire.rows.choices[CHOICE.snapshot]![held.count - 1] = MARKER.last;
     held.sourceOffset = snapshotOffset(point, true);

@@ -121,8 +121,10 @@ export class MysqlSourceTask implements SourceTask {
     if (mode === 'no_data') {
       const end = await readLogEnd(client, this.connector === 'mariadb');
       if (end === null) return;
-      for await (const batch of this.schemaChanges?.ofSnapshot(client, end, true) ?? []) {
-        this.first.push({ ...batch, sourceOffset: snapshotOffset(end, true) });
+      for await (const batch of this.schemaChanges?.ofSnapshot(client, end) ?? []) this.first.push(batch);
+      const last = this.first.pop();
+      if (last !== undefined) {
+        this.first.push({ ...this.schemaChanges!.asLast(last), sourceOffset: snapshotOffset(end, true) });
       }
       this.openStream(end);
       return;

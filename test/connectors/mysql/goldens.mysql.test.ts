@@ -64,9 +64,22 @@ for (const name of readdirSync(casesDir).sort()) {
       .map(toJson)
       .filter(record => !about.ignore || !new RegExp(about.ignore).test(record.topic))
       .sort((a, b) => (a.topic < b.topic ? -1 : a.topic > b.topic ? 1 : 0));
+    if (name === 'json-partial') takePartialUpdates(actual);
     const { failed, lines } = compare(golden, actual, { allow, name: `mysql/${name}` });
     assert.equal(failed, 0, lines.join('\n'));
   });
+}
+
+/** The two updates that Debezium loses. */
+function takePartialUpdates(actual: object[]): void {
+  const partial = actual.splice(-3, 2) as { value: { payload: { after: { j: string } } } }[];
+  assert.deepEqual(
+    partial.map(({ value }) => value.payload.after.j),
+    [
+      '{"a":2,"b":[1,2,3],"long":"some text that is long enough"}',
+      '{"a":2,"b":[2,3],"long":"some text that is long enough"}',
+    ],
+  );
 }
 
 async function pollAlong(harness: MysqlHarness, work: Promise<void>): Promise<void> {
