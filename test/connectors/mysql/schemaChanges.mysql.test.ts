@@ -25,6 +25,11 @@ for (const url of [undefined, MARIADB_URL]) {
     await harness.start({ 'snapshot.mode': 'no_data', 'include.schema.changes': 'true' });
     await harness.pollUntilStreaming();
     const other = await harness.connect();
+    t.after(async () => {
+      isLoading = false;
+      await load.catch(() => {});
+      other.destroy();
+    });
     let isLoading = true;
     let id = 0;
     const load = (async () => {
@@ -48,7 +53,6 @@ for (const url of [undefined, MARIADB_URL]) {
     isLoading = false;
     await load;
     await other.query('INSERT INTO t (id, c0) VALUES (1000000, 0)');
-    await other.end();
     await harness.pollWhile(() => !eventsOf(harness, 't').some(({ after }) => after?.id === 1000000));
     const seen = eventsOf(harness, 't').filter(({ after }) => after!.id !== 1000000);
     assert.deepEqual(
