@@ -165,12 +165,18 @@ export const errorCodes = {
     'A setting of the server makes change data capture impossible. The message has the setting and the value that it needs, such as log_bin=ON, binlog_format=ROW, binlog_row_image=FULL, binlog_row_metadata=FULL.',
   MYSQL_TABLES_MISSING: 'The filters match no table. Check database and table include and exclude lists.',
   MYSQL_KEY_INVALID: 'A column of message.key.columns does not exist in its table.',
+  MYSQL_MASK_INVALID:
+    'A column.mask option matches a column whose values are not texts. Leave the column out with column.exclude.list, or correct the option.',
   MYSQL_COLUMN_UNSUPPORTED:
     'A column has a type or a character set that is not read. Leave it out with column.exclude.list; the message names column and type.',
   MYSQL_ROW_IMAGE:
     'A change was logged without all of its columns. Set binlog_row_image=FULL on the server, in the sessions that write too, then reset the offsets of the connector, or set its position behind the change.',
   MYSQL_ROW_METADATA:
     'A change was logged without the names of its columns. Set binlog_row_metadata=FULL on the server; changes from before need a new snapshot: reset the offsets of the connector.',
+  MYSQL_SCHEMA_HISTORY:
+    'The topic of schema.history.internal.kafka.topic lacks the history that the log needs. Set binlog_row_metadata=FULL, or take a new snapshot, and keep the topic for ever.',
+  MYSQL_DDL_UNSUPPORTED:
+    'A statement that defines tables could not be read, and the log does not name columns. Set binlog_row_metadata=FULL.',
   MYSQL_LOG_PURGED:
     'The server removed the log that the stored position needs. Raise binlog_expire_logs_seconds, then reset the offsets of the connector to read all rows again (PUT /connectors/{name}/stop, DELETE /connectors/{name}/offsets, PUT /connectors/{name}/resume), or use snapshot.mode=when_needed.',
   MYSQL_SERVER_ID_TAKEN:

@@ -1,5 +1,6 @@
 /** The source's options: Debezium's names and defaults. */
 import type { ConfigKeys } from '../../runtime/api/index.ts';
+import { signalKeys } from '../shared/signalKeys.ts';
 
 const list = (documentation: string) =>
   ({ type: 'STRING', default: null, importance: 'MEDIUM', documentation, group: 'Filters' }) as const;
@@ -204,7 +205,7 @@ export const sourceKeys = {
     documentation:
       'Table (schema.table) with columns id, type and data whose inserted rows are signals, such as for incremental snapshots.',
   },
-  'signal.enabled.channels': text('source', 'Where signals come from. Only source, the signal table, is supported.'),
+  ...signalKeys,
   'incremental.snapshot.chunk.size': number(1024, 'Rows that an incremental snapshot reads at a time.', 1),
   'streaming.mode': choice(
     ['auto', 'off'],

@@ -76,6 +76,23 @@ export interface SourceTaskContext extends TaskContextBase {
   readonly offsets: OffsetReader;
   /** Absent unless delivery is exactly once with `transaction.boundary=connector`. */
   readonly transactions?: TransactionBoundaries;
+  /** Opens a topic that the task reads beside its work, such as one of signals, from an offset on, or from its end on. Absent where there is no broker. */
+  followTopic?(topic: string, from: number | 'end'): Promise<TopicFollower>;
+}
+
+/** Partition 0 of a topic of the worker's cluster, as text; the topic need not exist yet. */
+export interface TopicFollower {
+  /** Offset of the next record that `poll` gives. */
+  readonly position: number;
+  /** What has come since the last call; does not wait. Rejects where the topic cannot be read. */
+  poll(): Promise<readonly TopicText[]>;
+  close(): Promise<void>;
+}
+
+export interface TopicText {
+  readonly offset: number;
+  readonly key: string | null;
+  readonly value: string | null;
 }
 
 export interface SourceTask {

@@ -271,8 +271,10 @@ function fillTask(set: SetValue, entry: TaskEntry, isSink: boolean): void {
     set(`kafka_connect_${type}_${timingName(name, 'avg')}`, `${help}: average.`, labels, avg);
     set(`kafka_connect_${type}_${timingName(name, 'max')}`, `${help}: maximum.`, labels, max);
   }
-  for (const [name, value] of [...Object.entries(ownGauges), ...Object.entries(ownCounters)]) {
-    set(`${own}_${name.replace(/[^a-zA-Z0-9_]/g, '_')}`, 'Reported by the connector.', labels, value);
+  for (const [key, value] of [...Object.entries(ownGauges), ...Object.entries(ownCounters)]) {
+    const [name, topic] = key.split(' ') as [string, string?];
+    const labelled = topic === undefined ? labels : { ...labels, topic };
+    set(`${own}_${name.replace(/[^a-zA-Z0-9_]/g, '_')}`, 'Reported by the connector.', labelled, value);
   }
 }
 

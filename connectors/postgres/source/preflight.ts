@@ -168,9 +168,9 @@ function checkOrigin(settings: SourceSettings, version: number, add: Add): void 
 }
 
 function checkSignals(settings: SourceSettings, published: readonly TableName[], version: number, add: Add): void {
-  const { signalTable } = settings;
-  if (signalTable === null) return;
-  if (!published.some(table => fullName(table) === signalTable)) {
+  const { signalTable, signalTopic } = settings;
+  if (signalTable === null && signalTopic === null) return;
+  if (signalTable !== null && !published.some(table => fullName(table) === signalTable)) {
     add(
       'PG_SIGNAL_TABLE_MISSING',
       'signal.data.collection',
@@ -180,8 +180,8 @@ function checkSignals(settings: SourceSettings, published: readonly TableName[],
   if (version < MODERN_SINCE) {
     add(
       'PG_VERSION_UNSUPPORTED',
-      'signal.data.collection',
-      'Incremental snapshots need PostgreSQL 14 or newer, whose streams carry logical messages. Remove signal.data.collection.',
+      signalTable === null ? 'signal.enabled.channels' : 'signal.data.collection',
+      'Incremental snapshots need PostgreSQL 14 or newer, whose streams carry logical messages. Remove signal.data.collection and the channel kafka.',
     );
   }
 }

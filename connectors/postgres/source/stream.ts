@@ -287,6 +287,12 @@ export class ChangeStream {
     if (decoder.walEnd > this.confirmed) this.confirm(decoder.walEnd);
   }
 
+  /** Lets the connection go; the next call of `next` goes on where this one stands. */
+  rest(): void {
+    this.session?.sendStatus();
+    this.closeSession();
+  }
+
   private closeSession(): void {
     this.session?.close();
     this.session = null;
@@ -300,8 +306,7 @@ export class ChangeStream {
   }
 
   async close(): Promise<void> {
-    this.session?.sendStatus();
-    this.closeSession();
+    this.rest();
     await this.forgetHeld();
     await this.catalog?.end().catch(() => {});
     this.catalog = null;

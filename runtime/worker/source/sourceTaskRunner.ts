@@ -23,6 +23,7 @@ import { TaskControl, type TaskRunner } from '../taskRunner.ts';
 import { TransformChain } from '../transformChain.ts';
 import type { TaskRequest } from '../types.ts';
 import { BatchEncoder } from './batchEncoder.ts';
+import { LiveTopic } from './liveTopic.ts';
 import { MarkedBoundaries } from './markedBoundaries.ts';
 import { OffsetCommitter } from './offsetCommitter.ts';
 import { OffsetTracker } from './offsetTracker.ts';
@@ -106,6 +107,7 @@ export class SourceTaskRunner implements TaskRunner {
       metrics: meter,
       offsets,
       transactions: boundaries,
+      followTopic: (topic, from) => LiveTopic.open(broker, { topic, from, name: `${id.connector}-${id.task}` }),
     };
     resources.defer(() => task.stop());
     await task.start(taskConfig, context);
