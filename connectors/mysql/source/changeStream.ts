@@ -124,9 +124,10 @@ export class ChangeStream {
       this.wanted = decoder.missing;
       if (stop !== 'table') return;
       this.catalog ??= await connect(settings);
-      const { pendingTable, truncated } = decoder;
-      if (pendingTable !== null) decoder.setVersion(await versions.fromLog(this.catalog, pendingTable));
-      if (truncated !== null) decoder.addTruncate(await versions.forTruncate(this.catalog, truncated));
+      const { rows } = decoder;
+      const { pendingTable, truncated } = rows;
+      if (pendingTable !== null) rows.setVersion(await versions.fromLog(this.catalog, pendingTable));
+      if (truncated !== null) rows.addTruncate(await versions.forTruncate(this.catalog, truncated));
     }
   }
 

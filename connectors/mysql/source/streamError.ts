@@ -38,3 +38,7 @@ export function streamError(bytes: Buffer, start: number, end: number): ConnectE
     { cause: error, retriable: isGone },
   );
 }
+
+/** What the log may have and is not read: better to stop than to lose it. */
+export const unsupportedEvent = (what: string, change: string): ConnectError =>
+  new ConnectError('MYSQL_EVENT_UNSUPPORTED', `The log has ${what}, which cannot be read: ${change}.`);
