@@ -10,7 +10,7 @@ export interface Block {
   readonly length: number;
 }
 
-const LONG_BLOCK = 384;
+export const LONG_BLOCK = 384;
 const LONG_SLICE = 96;
 
 export function makeBlock(bytes: Buffer): Block {
