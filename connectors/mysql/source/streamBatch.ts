@@ -9,7 +9,6 @@ import type { TableVersion } from './tableVersion.ts';
 const LEAST_CAPACITY = 64;
 const IS_LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 const LOW = IS_LITTLE_ENDIAN ? 0 : 1;
-const HIGH = IS_LITTLE_ENDIAN ? 1 : 0;
 
 /** What the changes of one event have in common; made once an event, so that no integer is made for a record. */
 export interface EventLongs {
@@ -39,6 +38,9 @@ export class StreamBatch {
   private op!: Uint8Array;
   private tombstones!: Uint8Array;
   private hasTombstones = false;
+  private groups!: Int32Array;
+  private groupCount = 0;
+  private lastEvent: EventLongs | null = null;
   private longs: readonly BigInt64Array[] = [];
   private rowHalves!: Int32Array;
   /** Records that are halves of a change of key, and the record that holds the other key. */
@@ -58,7 +60,10 @@ export class StreamBatch {
     this.count = 0;
     this.byteLength = 0;
     this.newestMs = 0n;
+    if (this.hasTombstones) this.tombstones.fill(0);
     this.hasTombstones = false;
+    this.groupCount = 0;
+    this.lastEvent = null;
     this.otherKeys.length = 0;
   }
 
@@ -78,20 +83,28 @@ export class StreamBatch {
     this.after[i] = after;
     this.key[i] = key;
     this.op[i] = op;
-    this.tombstones[i] = isTombstone ? 1 : 0;
-    if (isTombstone) this.hasTombstones = true;
-    const longs = this.longs;
-    longs[LONG.tsMs]![i] = event.tsMs;
-    longs[LONG.tsUs]![i] = event.tsUs;
-    longs[LONG.tsNs]![i] = event.tsNs;
-    longs[LONG.serverId]![i] = event.serverId;
-    longs[LONG.gtidNumber]![i] = event.gtidNumber;
-    longs[LONG.thread]![i] = event.thread;
-    longs[LONG.position]![i] = event.position;
+    if (isTombstone) {
+      this.tombstones[i] = 1;
+      this.hasTombstones = true;
+    }
+    if (event !== this.lastEvent) this.beginGroup(event);
+    this.groups[i] = this.groupCount - 1;
     this.rowHalves[2 * i + LOW] = row;
-    this.rowHalves[2 * i + HIGH] = 0;
     this.count = i + 1;
     return i;
+  }
+
+  private beginGroup(event: EventLongs): void {
+    const { longs } = this;
+    const group = this.groupCount++;
+    this.lastEvent = event;
+    longs[LONG.tsMs]![group] = event.tsMs;
+    longs[LONG.tsUs]![group] = event.tsUs;
+    longs[LONG.tsNs]![group] = event.tsNs;
+    longs[LONG.serverId]![group] = event.serverId;
+    longs[LONG.gtidNumber]![group] = event.gtidNumber;
+    longs[LONG.thread]![group] = event.thread;
+    longs[LONG.position]![group] = event.position;
   }
 
   /** Records with headers of their own take a slower way: they keep to batches of their own. */
@@ -119,6 +132,7 @@ export class StreamBatch {
     this.key = wider(this.key, new Int32Array(capacity));
     this.op = wider(this.op, new Uint8Array(capacity));
     this.tombstones = wider(this.tombstones, new Uint8Array(capacity));
+    this.groups = wider(this.groups, new Int32Array(capacity));
     this.longs = Array.from({ length: longCount }, (_, slot) => wider(this.longs[slot], new BigInt64Array(capacity)));
     this.rowHalves = new Int32Array(this.longs[LONG.row]!.buffer);
   }
@@ -131,6 +145,7 @@ export class StreamBatch {
       count: this.count,
       positions: [this.before, this.after, this.key],
       longs: this.longs,
+      groups: this.groups,
       choices: [this.op],
       constants: [...now, this.file, this.query],
     };
