@@ -142,14 +142,7 @@ function endStretch(s: RunState, at: number, w: number): void {
 /** May write up to three bytes more than the stretch has, as putBlock. */
 function putStretch(s: RunState, o: Buffer, v: DataView, w: number, at: number): number {
   const start = s.D[at * 2];
-  const length = s.D[at * 2 + 1] - start;
-  if (length > write.LONG_BLOCK) {
-    s.shared.bytes.copy(o, w, start, start + length);
-  } else {
-    const { sv } = s;
-    for (let i = 0; i < length; i += 4) v.setInt32(w + i, sv.getInt32(start + i, true), true);
-  }
-  return w + length;
+  return write.putWords(o, v, w, s.shared.bytes, s.sv, start, s.D[at * 2 + 1] - start);
 }
 
 /** Room for `n` bytes of a slice and all fixed parts after w. Returns the buffer to write on in; its view is s.v. */
