@@ -58,6 +58,7 @@ export abstract class ChangeColumns<Table extends ChangeTable> {
     this.count = 0;
     this.byteLength = 0;
     this.newestMs = 0n;
+    if (this.hasTombstones) this.tombstones.fill(0);
     this.hasTombstones = false;
     this.otherKeys.length = 0;
   }
@@ -70,8 +71,10 @@ export abstract class ChangeColumns<Table extends ChangeTable> {
     this.after[i] = after;
     this.key[i] = key;
     this.op[i] = op;
-    this.tombstones[i] = isTombstone ? 1 : 0;
-    if (isTombstone) this.hasTombstones = true;
+    if (isTombstone) {
+      this.tombstones[i] = 1;
+      this.hasTombstones = true;
+    }
     this.count = i + 1;
     return i;
   }
@@ -95,13 +98,14 @@ export abstract class ChangeColumns<Table extends ChangeTable> {
     this.longs = Array.from({ length: longCount }, (_, slot) => widened(this.longs[slot], new BigInt64Array(capacity)));
   }
 
-  /** `bytes` is where the positions point into. The batch holds until the next `restart`. */
+  /** `bytes` is where the positions point into; `groups`, which group of longs a record has, where several share them. The batch holds until the next `restart`. */
   protected batch(
     bytes: Buffer,
     valueLayout: Layout,
     choices: readonly Uint8Array[],
     constants: WireRows['constants'],
     common: BatchCommon,
+    groups?: Int32Array,
   ): SourceBatch {
     const { version } = this;
     const rows: WireRows = {
@@ -109,6 +113,7 @@ export abstract class ChangeColumns<Table extends ChangeTable> {
       count: this.count,
       positions: [this.before, this.after, this.key],
       longs: this.longs,
+      ...(groups && { groups }),
       choices,
       constants,
     };

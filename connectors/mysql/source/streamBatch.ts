@@ -1,7 +1,7 @@
 /** Events of one table version in typed arrays, with what MySQL says of a change: server, GTID, position in the log. */
 import type { SourceBatch } from '../../../runtime/api/index.ts';
 import type { Layout } from '../../../schemas/transcode/layout.ts';
-import { ChangeColumns, HIGH, LOW } from '../../shared/changeColumns.ts';
+import { ChangeColumns, LOW, widened } from '../../shared/changeColumns.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import { LONG } from './envelope.ts';
 import type { TableVersion } from './tableVersion.ts';
@@ -23,6 +23,9 @@ export class StreamBatch extends ChangeColumns<TableVersion> {
   private file = '';
   private query: string | null = null;
   private rowHalves!: Int32Array;
+  private groups!: Int32Array;
+  private groupCount = 0;
+  private lastEvent: EventLongs | null = null;
 
   constructor(hasTransactions: boolean) {
     super();
@@ -31,6 +34,8 @@ export class StreamBatch extends ChangeColumns<TableVersion> {
 
   begin(version: TableVersion, layout: Layout, isKeyed: boolean, file: string, query: string | null): void {
     this.restart(version, isKeyed);
+    this.groupCount = 0;
+    this.lastEvent = null;
     this.layout = layout;
     this.file = file;
     this.query = query;
@@ -47,17 +52,23 @@ export class StreamBatch extends ChangeColumns<TableVersion> {
     isTombstone: boolean,
   ): number {
     const i = this.append(op, before, after, key, isTombstone);
-    const longs = this.longs;
-    longs[LONG.tsMs]![i] = event.tsMs;
-    longs[LONG.tsUs]![i] = event.tsUs;
-    longs[LONG.tsNs]![i] = event.tsNs;
-    longs[LONG.serverId]![i] = event.serverId;
-    longs[LONG.gtidNumber]![i] = event.gtidNumber;
-    longs[LONG.thread]![i] = event.thread;
-    longs[LONG.position]![i] = event.position;
+    if (event !== this.lastEvent) this.beginGroup(event);
+    this.groups[i] = this.groupCount - 1;
     this.rowHalves[2 * i + LOW] = row;
-    this.rowHalves[2 * i + HIGH] = 0;
     return i;
+  }
+
+  private beginGroup(event: EventLongs): void {
+    const { longs } = this;
+    const group = this.groupCount++;
+    this.lastEvent = event;
+    longs[LONG.tsMs]![group] = event.tsMs;
+    longs[LONG.tsUs]![group] = event.tsUs;
+    longs[LONG.tsNs]![group] = event.tsNs;
+    longs[LONG.serverId]![group] = event.serverId;
+    longs[LONG.gtidNumber]![group] = event.gtidNumber;
+    longs[LONG.thread]![group] = event.thread;
+    longs[LONG.position]![group] = event.position;
   }
 
   setOrder(index: number, totalOrder: bigint, collectionOrder: bigint): void {
@@ -67,11 +78,12 @@ export class StreamBatch extends ChangeColumns<TableVersion> {
 
   protected override resize(capacity: number, longCount: number): void {
     super.resize(capacity, longCount);
+    this.groups = widened(this.groups, new Int32Array(capacity));
     this.rowHalves = new Int32Array(this.longs[LONG.row]!.buffer);
   }
 
   /** `bytes` is where the positions point into. The batch holds until `begin`. */
   finish(bytes: Buffer, now: readonly bigint[], common: BatchCommon): SourceBatch {
-    return this.batch(bytes, this.layout, [this.op], [...now, this.file, this.query], common);
+    return this.batch(bytes, this.layout, [this.op], [...now, this.file, this.query], common, this.groups);
   }
 }
