@@ -14,6 +14,7 @@ import { readMissing } from './missingValues.ts';
 import { PgOutputDecoder, RECENT_TRANSACTIONS } from './pgoutput.ts';
 import { MODERN_SINCE, pluginOptions } from './pluginOptions.ts';
 import type { StreamPosition } from './position.ts';
+import { type Relation, readRelation } from './relation.ts';
 import type { RelationVersions } from './relations.ts';
 import { ReplicationSession } from './replicationSession.ts';
 import { readSlot } from './server.ts';
@@ -40,6 +41,7 @@ export class ChangeStream {
   private readonly options: StreamOptions;
   private isBinary: boolean;
   private isStreaming: boolean;
+  private readonly isTwoPhase: boolean;
   private session: ReplicationSession | null = null;
   private catalog: pg.Client | null = null;
   private decoder: PgOutputDecoder;
@@ -63,6 +65,7 @@ export class ChangeStream {
     this.options = options;
     this.isBinary = options.serverVersion >= MODERN_SINCE;
     this.isStreaming = options.settings.streaming.isOn && this.isBinary;
+    this.isTwoPhase = options.settings.slot.isTwoPhase;
     this.held = new HeldTransactions(options.settings.streaming.bufferBytes, options.settings.messagePrefixes);
     this.decoder = this.newDecoder(position);
   }
@@ -108,6 +111,7 @@ export class ChangeStream {
     }
     await this.completeRows(start);
     if (this.failure === null) this.attempts = 0;
+    session.flushed = this.safe;
     session.written = this.decoder.walEnd;
     if (this.decoder.isReplyRequested) {
       this.decoder.isReplyRequested = false;
@@ -142,17 +146,24 @@ export class ChangeStream {
         return;
       }
       if (stop !== 'relation') return;
-      const relation = this.decoder.relation!;
-      this.catalog ??= await connect(this.options.settings, 'catalog');
-      const form = this.isBinary ? 'binary' : 'text';
-      this.decoder.setVersion(relation.oid, await this.options.versions.resolve(this.catalog, relation, form));
+      await this.describe(this.decoder.relation!);
     }
+  }
+
+  private async describe(relation: Relation): Promise<void> {
+    this.catalog ??= await connect(this.options.settings, 'catalog');
+    const form = this.isBinary ? 'binary' : 'text';
+    this.decoder.setVersion(relation.oid, await this.options.versions.resolve(this.catalog, relation, form));
   }
 
   /** Keeps what is of open transactions; false where the walk has to end: at the end of the bytes, or because a transaction that was held comes next. */
   private async hold(): Promise<boolean> {
     const { next, replay } = await this.held.take(this.bytes, this.at, this.decoder.control);
     this.at = next;
+    for (const message of this.held.described.splice(0)) {
+      const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
+      await this.describe(readRelation(message, view, 0));
+    }
     if (replay !== null) this.replay = { transaction: replay, bytes: this.bytes, at: next };
     return replay === null && !this.held.isInSegment;
   }
@@ -198,6 +209,12 @@ export class ChangeStream {
     }
     this.decoder = this.newDecoder(position);
     await this.forgetHeld();
+    const published = position.lastCommit ?? 0n;
+    if (this.isTwoPhase) {
+      // What is prepared and not published comes again only to those who start before it: from where the server was told to keep it.
+      this.decoder.publishedBefore = published;
+      this.held.publishedBefore = published;
+    }
     this.bytes = EMPTY;
     this.at = 0;
     this.isFull = false;
@@ -205,10 +222,10 @@ export class ChangeStream {
     const session = new ReplicationSession(
       client,
       settings,
-      position.lastCommit ?? 0n,
+      this.isTwoPhase ? 0n : published,
       pluginOptions(settings, this.options.serverVersion, this.isBinary, this.isStreaming),
     );
-    session.flushed = this.confirmed;
+    session.flushed = this.safe;
     return session;
   }
 
@@ -276,8 +293,14 @@ export class ChangeStream {
     if (lsn <= this.confirmed) return;
     this.confirmed = lsn;
     if (this.session === null) return;
-    this.session.flushed = lsn;
+    this.session.flushed = this.safe;
     this.session.sendStatus();
+  }
+
+  /** What the server need not keep for us: all that is confirmed, but no prepared transaction. */
+  private get safe(): bigint {
+    const prepared = this.isTwoPhase ? this.held.oldestPrepared : null;
+    return prepared !== null && prepared < this.confirmed ? prepared : this.confirmed;
   }
 
   /** For when nothing handed out is unconfirmed: what the server sent last, and had nothing for us, need not be kept. */
