@@ -1,4 +1,5 @@
 /** `npm run bench -- <case>`: speed measured side by side with another way of doing the same. JSON lines on stdout, progress on stderr. */
+import { pgBacklog } from './cases/pgBacklog.ts';
 import { pgSnapshotToTopic } from './cases/pgSnapshotToTopic.ts';
 import { pgStreamToTopic } from './cases/pgStreamToTopic.ts';
 import { pgToPg } from './cases/pgToPg.ts';
@@ -13,7 +14,7 @@ const cases: Record<CaseName, (servers: Servers, options: Options, report: Repor
   'pg-stream-to-topic': pgStreamToTopic,
   'topic-to-pg': topicToPg,
   'topic-to-mysql': topicToMysql,
-  'pg-to-pg': pgToPg,
+  'pg-to-pg': (...args) => (args[1].backlog ? pgBacklog(...args) : pgToPg(...args)),
 };
 
 if (process.argv.includes('--help')) {
