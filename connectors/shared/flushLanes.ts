@@ -5,10 +5,13 @@
  * target is what holds up the task, and left again as soon as everything is written.
  */
 import type { FlushLane } from './flushLane.ts';
+import { LaneClaims } from './laneClaims.ts';
 import { RowLog, RowOp } from './rowLog.ts';
 
 /** The number of the order that rows of a shape must keep among each other; null = only rows with the same key. */
 export type OrderOf = (shape: number) => number | null;
+/** Columns of a shape's further unique indexes; null = rows with different keys do not meet in any. */
+export type UniquesOf = (shape: number) => readonly (readonly number[])[] | null;
 
 /** Of the time, spent with waiting for room in the one lane. Above it the target is the bottleneck. */
 const WAIT_SHARE = 0.6;
@@ -20,14 +23,17 @@ const STAGED_BYTES = 1 << 20;
 export class FlushLanes {
   readonly #lanes: readonly FlushLane[];
   readonly #orderOf: OrderOf;
+  readonly #uniquesOf: UniquesOf;
+  readonly #claims = new LaneClaims();
   readonly #staged = new RowLog();
   #isSpread = false;
   #windowStartMs = performance.now();
   #waitedMs = 0;
 
-  constructor(lanes: readonly FlushLane[], orderOf: OrderOf) {
+  constructor(lanes: readonly FlushLane[], orderOf: OrderOf, uniquesOf: UniquesOf = () => null) {
     this.#lanes = lanes;
     this.#orderOf = orderOf;
+    this.#uniquesOf = uniquesOf;
   }
 
   /** To be called before each put: the rows of one key must not be in two lanes, so that nothing is under way when their number changes. */
@@ -46,6 +52,7 @@ export class FlushLanes {
 
   #setSpread(isSpread: boolean): void {
     this.#isSpread = isSpread;
+    this.#claims.clear([]);
     this.#windowStartMs = performance.now();
     this.#waitedMs = 0;
   }
@@ -65,16 +72,33 @@ export class FlushLanes {
     if (log !== this.#staged) return;
     let shape = -1;
     let order: number | null = null;
+    let uniques: ReturnType<UniquesOf> = null;
     for (let row = 0; row < log.count; row++) {
       if (log.shapes[row] !== shape) {
         shape = log.shapes[row]!;
         order = this.#orderOf(shape);
+        uniques = this.#uniquesOf(shape);
       }
-      const lane = this.#lanes[(order ?? log.hashes[row]! >>> 0) % this.#lanes.length]!;
+      let index = (order ?? log.hashes[row]! >>> 0) % this.#lanes.length;
+      if (uniques !== null) {
+        index = this.#claims.claim(log, row, uniques, this.#lanes.length);
+        if (index < 0) index = await this.#claimAnew(log, row, uniques);
+      }
+      const lane = this.#lanes[index]!;
       if (log.ops[row] === RowOp.truncate) await this.#appendAlone(lane, log, row);
       else (lane.roomyLog() ?? (await this.#makeRoom(lane))).copyRow(log, row);
     }
     log.reset();
+  }
+
+  /** With nothing under way in any lane. Where held rows have the row's values in several, the lane of its key takes it. */
+  async #claimAnew(log: RowLog, row: number, uniques: readonly (readonly number[])[]): Promise<number> {
+    await this.drain();
+    this.#claims.clear(
+      this.#lanes.flatMap((lane, index) => [...lane.held.keyHashes].map(hash => [hash, index] as const)),
+    );
+    const lane = this.#claims.claim(log, row, uniques, this.#lanes.length);
+    return lane >= 0 ? lane : this.#claims.laneOfKey(log.hashes[row]!, this.#lanes.length);
   }
 
   /** Rows of all lanes come before it, or after it. */

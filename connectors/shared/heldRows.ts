@@ -36,6 +36,11 @@ export class HeldRows {
     return this.#rows !== null && performance.now() - this.#triedMs >= intervalMs;
   }
 
+  /** Hashes of their keys. */
+  get keyHashes(): Iterable<number> {
+    return this.#hashes;
+  }
+
   add(log: RowLog, row: number): void {
     if (this.#sinceMs === 0) this.#sinceMs = performance.now();
     this.#rows ??= new RowLog();

@@ -136,6 +136,36 @@ describe('parallel apply', () => {
     assert.equal(connections, 4);
   });
 
+  it('spreads a table with further unique indexes, and rows come to the same where values go from one to another', async () => {
+    await target.client.query('create table swap (id bigint primary key, v text unique, parent bigint)');
+    await makeSlow('swap');
+    await using run = await startSink(sinkPlugin.createTask(), config('swap_sink'));
+    // Each value belongs to a row from before, of which the sink knows nothing, and goes on to the next row.
+    const count = 4000;
+    await target.client.query(`insert into swap select i, 'v' || i, 0 from generate_series(0, ${count - 1}) i`);
+    let connections = 0;
+    let offset = 0;
+    for (let from = 0; from < count; from += 200) {
+      const records = Array.from({ length: 200 }, (_, i) => from + i).flatMap(id => [
+        event('swap', 'u', [id, null, 1]),
+        ...(id === 0 ? [] : [event('swap', 'u', [id, `v${id - 1}`, 2])]),
+      ]);
+      await run.task.put([await batchOf(records, offset)]);
+      offset += records.length;
+      connections = Math.max(connections, await connectionsOf('swap_sink'));
+    }
+    const next = async (): Promise<number> => {
+      await run.task.put([]);
+      await run.task.preCommit!(new Map());
+      const { rows } = await target.client.query('select count(*)::int as n from swap where v = $1 || (id - 1)', ['v']);
+      return rows[0].n;
+    };
+    const deadline = Date.now() + 20_000;
+    while ((await next()) < count - 1) assert.ok(Date.now() < deadline, 'not all values came to the next row');
+    assert.equal(connections, 4);
+    assert.deepEqual(run.errants, []);
+  });
+
   it('takes one connection, and one transaction at a time, with commit.order=source', async () => {
     await target.client.query('create table ordered (id bigint primary key, v text, parent bigint)');
     await makeSlow('ordered');
