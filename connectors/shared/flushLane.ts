@@ -41,6 +41,8 @@ export class FlushLane {
   #flight: Promise<void> | null = null;
   #failure: unknown = null;
   readonly #held: HeldRows;
+  /** Rows that were written, or are held back, since the start. */
+  doneRows = 0;
 
   constructor(options: { target: FlushTarget; bounds: FlushBounds; metrics: TaskMetrics; retry: Retry }) {
     this.#target = options.target;
@@ -119,6 +121,7 @@ export class FlushLane {
     this.#flight = this.#flush(log).then(
       () => {
         this.#flight = null;
+        this.doneRows += log.count;
         log.reset();
         this.#spare = log;
         if (this.#log.count > 0) this.nudge();

@@ -2,7 +2,7 @@
  * Several lanes into one target, each with a connection of its own, so that rows with different keys are written at the same time. A row always goes
  * to the lane of its key, rows of a table whose keys do not tell all that they may collide in to the one lane of that table: order is kept wherever it
  * matters, without locks and without waits between the lanes. More than one lane costs more work per row, so that the others are used only while the
- * target is what holds up the task, and left again as soon as everything is written.
+ * target is what holds up the task, and left again as soon as everything is written, or where it shows that the rows come no faster: then the target has no more to give.
  */
 import type { FlushLane } from './flushLane.ts';
 import { LaneClaims } from './laneClaims.ts';
@@ -16,6 +16,14 @@ export type UniquesOf = (shape: number) => readonly (readonly number[])[] | null
 /** Of the time, spent with waiting for room in the one lane. Above it the target is the bottleneck. */
 const WAIT_SHARE = 0.6;
 const WINDOW_MS = 200;
+/** How long several lanes are given to show what they are worth, after a start in which connections are made. */
+const TRIAL_START_MS = 300;
+const TRIAL_MS = 1000;
+/** What they have to be worth: rows a second beside those of one lane. */
+const GAIN = 1.1;
+/** Before they are tried again. */
+const FIRST_REST_MS = 5000;
+const LONGEST_REST_MS = 120_000;
 /** Of rows that are encoded before they are shared out. */
 const STAGED_ROWS = 4096;
 const STAGED_BYTES = 1 << 20;
@@ -28,7 +36,13 @@ export class FlushLanes {
   readonly #staged = new RowLog();
   #isSpread = false;
   #windowStartMs = performance.now();
+  #windowStartRows = 0;
   #waitedMs = 0;
+  /** Rows a second of one lane when it was left; 0 = several lanes have shown that they are better. */
+  #rateToBeat = 0;
+  #isTrialOn = false;
+  #restMs = FIRST_REST_MS;
+  #restsUntilMs = 0;
 
   constructor(lanes: readonly FlushLane[], orderOf: OrderOf, uniquesOf: UniquesOf = () => null) {
     this.#lanes = lanes;
@@ -39,21 +53,62 @@ export class FlushLanes {
   /** To be called before each put: the rows of one key must not be in two lanes, so that nothing is under way when their number changes. */
   async adapt(): Promise<void> {
     if (this.#lanes.length === 1) return;
+    const now = performance.now();
+    const elapsedMs = now - this.#windowStartMs;
     if (this.#isSpread) {
       if (this.#lanes.every(lane => lane.isEmpty)) this.#setSpread(false);
+      else if (this.#rateToBeat > 0) await this.#judge(now, elapsedMs);
       return;
     }
-    const elapsedMs = performance.now() - this.#windowStartMs;
     if (elapsedMs < WINDOW_MS) return;
-    const isHeldUp = this.#waitedMs > elapsedMs * WAIT_SHARE;
+    const isHeldUp = this.#waitedMs > elapsedMs * WAIT_SHARE && now >= this.#restsUntilMs;
+    const rate = this.#rate(elapsedMs);
     if (isHeldUp) await this.drain();
     this.#setSpread(isHeldUp && this.#lanes.every(lane => lane.isEmpty));
+    if (this.#isSpread) this.#rateToBeat = rate;
+  }
+
+  async #judge(now: number, elapsedMs: number): Promise<void> {
+    if (!this.#isTrialOn) {
+      if (elapsedMs < TRIAL_START_MS) return;
+      this.#isTrialOn = true;
+      this.#startWindow();
+      return;
+    }
+    if (elapsedMs < TRIAL_MS) return;
+    const isBetter = this.#rate(elapsedMs) >= this.#rateToBeat * GAIN;
+    this.#rateToBeat = 0;
+    if (isBetter) {
+      this.#restMs = FIRST_REST_MS;
+      return;
+    }
+    this.#restsUntilMs = now + this.#restMs;
+    this.#restMs = Math.min(LONGEST_REST_MS, this.#restMs * 2);
+    await this.drain();
+    // With rows that are held back it goes on as it is: their lanes must not change.
+    if (this.#lanes.every(lane => lane.isEmpty)) this.#setSpread(false);
+  }
+
+  get #doneRows(): number {
+    return this.#lanes.reduce((sum, lane) => sum + lane.doneRows, 0);
+  }
+
+  /** Rows a second in the window. */
+  #rate(elapsedMs: number): number {
+    return ((this.#doneRows - this.#windowStartRows) * 1000) / elapsedMs;
   }
 
   #setSpread(isSpread: boolean): void {
     this.#isSpread = isSpread;
+    this.#isTrialOn = false;
+    this.#rateToBeat = 0;
     this.#claims.clear([]);
+    this.#startWindow();
+  }
+
+  #startWindow(): void {
     this.#windowStartMs = performance.now();
+    this.#windowStartRows = this.#doneRows;
     this.#waitedMs = 0;
   }
 

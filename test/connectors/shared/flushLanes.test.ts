@@ -113,3 +113,48 @@ it('writes over several connections while the target is slow, in order per key, 
   }
   assert.equal(SlowTarget.most, 1);
 });
+
+/** A target that takes so many rows in a time and no more, over however many connections. */
+class SharedTarget implements FlushTarget {
+  static readonly rowMs = 0.1;
+  static running = 0;
+  static #turn: Promise<void> = Promise.resolve();
+
+  async write(_log: RowLog, from: number, to: number): Promise<void> {
+    SharedTarget.running++;
+    SharedTarget.#turn = SharedTarget.#turn.then(() => sleep((to - from) * SharedTarget.rowMs));
+    await SharedTarget.#turn;
+    SharedTarget.running--;
+  }
+
+  classify(): 'fatal' {
+    return 'fatal';
+  }
+
+  async reject(): Promise<void> {
+    throw new Error('nothing is refused here');
+  }
+}
+
+it('goes back to one connection where several are no faster', async () => {
+  const metrics = { count: () => {}, gauge: () => {} };
+  const bounds = { maxRows: 50, maxBytes: 1 << 20, lingerMs: 0 };
+  const lane = (): FlushLane =>
+    new FlushLane({ target: new SharedTarget(), bounds, metrics, retry: (work: () => Promise<void>) => work() });
+  const lanes = new FlushLanes(Array.from({ length: LANES }, lane), () => null);
+  const until = async (condition: () => boolean): Promise<void> => {
+    for (const deadline = Date.now() + 20_000; !condition(); ) {
+      assert.ok(Date.now() < deadline, `${SharedTarget.running} connections write`);
+      await lanes.adapt();
+      const { log, room } = await lanes.open();
+      for (let i = 0; i < Math.min(room, 100); i++) append(log, RowOp.write, 0, Math.floor(Math.random() * KEYS), i);
+      await lanes.take(log);
+      lanes.nudge();
+    }
+  };
+  await until(() => SharedTarget.running === LANES);
+  // In single use there is never more than one, whenever it is looked at.
+  let alone = 0;
+  await until(() => (alone = SharedTarget.running <= 1 ? alone + 1 : 0) === 100);
+  await lanes.drain();
+});
