@@ -139,8 +139,8 @@ class SharedTarget implements FlushTarget {
 it('goes back to one connection where several are no faster', async () => {
   const metrics = { count: () => {}, gauge: () => {} };
   const bounds = { maxRows: 50, maxBytes: 1 << 20, lingerMs: 0 };
-  const lane = (): FlushLane =>
-    new FlushLane({ target: new SharedTarget(), bounds, metrics, retry: (work: () => Promise<void>) => work() });
+  const retry: Retry = work => work();
+  const lane = (): FlushLane => new FlushLane({ target: new SharedTarget(), bounds, metrics, retry });
   const lanes = new FlushLanes(Array.from({ length: LANES }, lane), () => null);
   const until = async (condition: () => boolean): Promise<void> => {
     for (const deadline = Date.now() + 20_000; !condition(); ) {
