@@ -13,6 +13,7 @@ import { UnavailableValue } from './changeEnvelope.ts';
 import { Change, type ChangeRun, type RunNeeds, readRuns } from './changeRun.ts';
 import { FlushLane } from './flushLane.ts';
 import { FlushLanes } from './flushLanes.ts';
+import { HeldRecord } from './heldRecord.ts';
 import type { OffsetLedger } from './offsetLedger.ts';
 import { type Retry, retryTransient } from './retryTransient.ts';
 import { RowEncoder } from './rowEncoder.ts';
@@ -85,7 +86,9 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
     const mayWait = (settings.holdMs ?? 0) > 0 && settings.insertMode !== 'insert';
     const uniquesOf = (shape: number) => (mayWait ? shapes.get(shape).uniques : null);
     const lanes = new FlushLanes(
-      target.writers.map(writer => new FlushLane({ target: writer, bounds, metrics, retry })),
+      target.writers.map(
+        writer => new FlushLane({ target: writer, bounds, metrics, retry, keepOrigin: HeldRecord.of }),
+      ),
       shape => (uniquesOf(shape) === null ? shapes.get(shape).order : null),
       uniquesOf,
     );
