@@ -23,6 +23,9 @@ import { NeedsTextForm } from './tableVersion.ts';
 import type { TransactionReplay } from './transactionReplay.ts';
 
 const FIRST_RETRY_MS = 200;
+/** The server takes a moment to let go of the slot when a connection ends. */
+const OWN_END_MS = 2000;
+const OWN_END_WAIT_MS = 20;
 /** While data keeps coming, a few ms gather more of it: each batch has a price of its own here and in the worker. The first after a rest goes at once. */
 const BUSY_MS = 5;
 const GATHER_MS = 3;
@@ -57,6 +60,8 @@ export class ChangeStream {
   private failure: { readonly error: unknown } | null = null;
   private busyUntil = 0;
   private attempts = 0;
+  /** When this connector ended its last connection. */
+  private closedMs = Number.NEGATIVE_INFINITY;
   private confirmed = 0n;
   /** Ids of the transactions that came last. */
   readonly recent = new Uint32Array(RECENT_TRANSACTIONS);
@@ -253,6 +258,10 @@ export class ChangeStream {
       return;
     }
     const isActive = sqlState(error) === '55006' || (error instanceof ConnectError && error.code === 'PG_SLOT_ACTIVE');
+    if (isActive && performance.now() - this.closedMs < OWN_END_MS) {
+      await delay(OWN_END_WAIT_MS, undefined, { signal }).catch(() => {});
+      return;
+    }
     if (!isActive && !isConnectionLoss(error)) {
       const { lastCommit, lsn } = this.decoder.position;
       throw error instanceof ConnectError ? error.at({ position: formatLsn(lastCommit ?? lsn) }) : error;
@@ -317,6 +326,7 @@ export class ChangeStream {
   }
 
   private closeSession(): void {
+    if (this.session !== null) this.closedMs = performance.now();
     this.session?.close();
     this.session = null;
   }
