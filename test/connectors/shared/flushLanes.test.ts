@@ -142,19 +142,29 @@ it('goes back to one connection where several are no faster', async () => {
   const retry: Retry = work => work();
   const lane = (): FlushLane => new FlushLane({ target: new SharedTarget(), bounds, metrics, retry });
   const lanes = new FlushLanes(Array.from({ length: LANES }, lane), () => null);
-  const until = async (condition: () => boolean): Promise<void> => {
-    for (const deadline = Date.now() + 20_000; !condition(); ) {
-      assert.ok(Date.now() < deadline, `${SharedTarget.running} connections write`);
+  /** False where it does not come true in that time. */
+  const until = async (condition: () => boolean, timeoutMs: number): Promise<boolean> => {
+    for (const deadline = performance.now() + timeoutMs; !condition(); ) {
+      if (performance.now() > deadline) return false;
       await lanes.adapt();
       const { log, room } = await lanes.open();
       for (let i = 0; i < Math.min(room, 100); i++) append(log, RowOp.write, 0, Math.floor(Math.random() * KEYS), i);
       await lanes.take(log);
       lanes.nudge();
     }
+    return true;
   };
-  await until(() => SharedTarget.running === LANES);
+  const allWrite = (): boolean => SharedTarget.running === LANES;
   // In single use there is never more than one, whenever it is looked at.
   let alone = 0;
-  await until(() => (alone = SharedTarget.running <= 1 ? alone + 1 : 0) === 100);
-  await lanes.drain();
+  const oneWrites = (): boolean => (alone = SharedTarget.running <= 1 ? alone + 1 : 0) === 100;
+  // A machine that is busy may measure wrongly, and several are kept then until there is a rest.
+  let isBack = false;
+  for (let attempt = 0; !isBack && attempt < 5; attempt++) {
+    assert.ok(await until(allWrite, 20_000), `${SharedTarget.running} connections write`);
+    isBack = await until(oneWrites, 3000);
+    await lanes.drain();
+    await lanes.adapt();
+  }
+  assert.ok(isBack);
 });
