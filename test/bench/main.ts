@@ -1,6 +1,7 @@
 /** `npm run bench -- <case>`: speed measured side by side with another way of doing the same. JSON lines on stdout, progress on stderr. */
 import { clusterScale } from './cases/clusterScale.ts';
 import { exactlyOnce } from './cases/exactlyOnce.ts';
+import { pgBacklog } from './cases/pgBacklog.ts';
 import { pgSnapshotToTopic } from './cases/pgSnapshotToTopic.ts';
 import { pgStreamToTopic } from './cases/pgStreamToTopic.ts';
 import { pgToPg } from './cases/pgToPg.ts';
@@ -16,7 +17,7 @@ const cases: Record<CaseName, (servers: Servers, options: Options, report: Repor
   'pg-stream-to-topic': pgStreamToTopic,
   'topic-to-pg': topicToPg,
   'topic-to-mysql': topicToMysql,
-  'pg-to-pg': pgToPg,
+  'pg-to-pg': (...args) => (args[1].backlog ? pgBacklog(...args) : pgToPg(...args)),
   'exactly-once': exactlyOnce,
   rebalance,
   'cluster-scale': clusterScale,

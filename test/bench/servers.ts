@@ -173,9 +173,9 @@ export class Servers {
   }
 }
 
-/** pg_recvlogical of Debian's package, which speaks to newer servers too; installed if there is none. */
-export async function pgRecvlogical(): Promise<string> {
-  const path = '/usr/lib/postgresql/15/bin/pg_recvlogical';
+/** A program of Debian's package, which speaks to newer servers too; installed if there is none. */
+export async function postgresTool(name: 'pg_recvlogical' | 'pgbench'): Promise<string> {
+  const path = `/usr/lib/postgresql/15/bin/${name}`;
   try {
     await access(path);
   } catch {

@@ -8,6 +8,7 @@ for (const [name, server] of servers)
     return {
       target: { ...target, connection: { ...target.connection, 'retry.backoff.ms': '10' } },
       createTask: () => sinkPlugin.createTask(),
+      spreadsUniqueValues: false,
       makeSlow: table =>
         target.execute(
           ['insert', 'update']

@@ -15,6 +15,7 @@ parallelContract('PostgreSQL', async () => {
   return {
     target: { ...target, connection: { 'connection.url': `${target.url}?ApplicationName=parallel_sink` } },
     createTask: () => sinkPlugin.createTask(),
+    spreadsUniqueValues: true,
     makeSlow: table =>
       target.execute(
         `create trigger slow after insert or update or delete on ${table} for each statement execute function slow()`,
