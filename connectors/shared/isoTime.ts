@@ -80,8 +80,9 @@ export function formatDate(days: number): string {
   return `${shown}-${pad(month, 2)}-${pad(day, 2)}`;
 }
 
-/** `hh:mm:ss` and as many digits of the fraction as there are. */
+/** `hh:mm:ss` and as many digits of the fraction as there are; with a sign where it is a negative span, as MySQL has them. */
 export function formatTimeUs(timeUs: number): string {
+  if (timeUs < 0) return `-${formatTimeUs(-timeUs)}`;
   const seconds = Math.floor(timeUs / 1_000_000);
   const fraction = pad(timeUs % 1_000_000, 6).replace(/0+$/, '');
   const time = `${pad(Math.floor(seconds / 3600), 2)}:${pad(Math.floor(seconds / 60) % 60, 2)}:${pad(seconds % 60, 2)}`;

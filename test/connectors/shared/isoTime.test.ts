@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { describe, it, test } from 'node:test';
 import {
   civilFromDays,
   daysFromCivil,
   formatTimestampUs,
+  formatTimeUs,
   parseTimestampUs,
   parseTimeUs,
   quickTimestampUs,
@@ -61,4 +62,12 @@ describe('ISO times', () => {
     ])
       assert.throws(() => parseTimestampUs(text), RangeError, text);
   });
+});
+
+test('spans of time before zero are written with their sign', () => {
+  const second = 1_000_000;
+  assert.deepEqual(
+    [-1, -second, -(12 * 3600 + 30 * 60 + 15.123) * second, -(838 * 3600 + 59 * 60 + 59) * second, 0].map(formatTimeUs),
+    ['-00:00:00.000001', '-00:00:01', '-12:30:15.123', '-838:59:59', '00:00:00'],
+  );
 });
