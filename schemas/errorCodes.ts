@@ -125,6 +125,8 @@ export const errorCodes = {
   PG_SENDERS_FULL: 'No WAL sender is free. Raise max_wal_senders, which needs a restart.',
   PG_SLOT_ACTIVE:
     'The replication slot is in use by another connection; the message has its process id. Give each connector its own slot.name.',
+  PG_SLOT_AHEAD:
+    'The replication slot has gone past the position that the connector stored, so that changes in between would be missing: the slot was dropped and created again, moved by hand, or shared by two connectors. Give each connector its own slot.name, and reset the offsets of the connector (or use snapshot.mode=when_needed) to read all rows again.',
   PG_SLOT_INVALID:
     'A slot of this name exists but cannot serve: another database, another plug-in or not logical. Choose another slot.name or drop it.',
   PG_SLOT_MISSING:

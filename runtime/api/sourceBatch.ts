@@ -62,3 +62,22 @@ export function plainBatch(options: {
     record: index => options.records[index]!,
   };
 }
+
+/** A batch without records, by which a source that has nothing to publish moves its offset on. */
+export function offsetBatch(sourcePartition: SourcePartition, sourceOffset: SourceOffset): SourceBatch {
+  return {
+    topic: '',
+    partition: null,
+    keySchema: null,
+    valueSchema: null,
+    count: 0,
+    byteLength: 0,
+    sourcePartition,
+    sourceOffset,
+    sourceTimestampMs: null,
+    headers: [],
+    record: index => {
+      throw new RangeError(`the batch has no record ${index}`);
+    },
+  };
+}

@@ -27,7 +27,7 @@ import { MARK_PREFIX } from './ownMessages.ts';
 import type { StreamPosition } from './position.ts';
 import type { RelationVersions } from './relations.ts';
 import { copiedWireRows, rowBatch } from './rowBatch.ts';
-import { setPublicationTables } from './server.ts';
+import { addPublicationTables } from './server.ts';
 import type { TableVersion } from './tableVersion.ts';
 
 export interface IncrementalOptions {
@@ -98,7 +98,7 @@ export class IncrementalSnapshot extends Incremental<TableName, Uint32Array, Str
     const published = (await listTables(client)).filter(
       table => this.isCaptured(table) || fullName(table) === this.settings.signalTable,
     );
-    await setPublicationTables(client, name, published);
+    await addPublicationTables(client, name, published);
   }
 
   /** `published` are the transactions given out last. */

@@ -19,7 +19,14 @@ export type StoredOffset =
   | { readonly state: 'none' }
   /** A snapshot had begun; it starts over. */
   | { readonly state: 'snapshotting' }
-  | { readonly state: 'streaming'; readonly position: StreamPosition };
+  | {
+      readonly state: 'streaming';
+      readonly position: StreamPosition;
+      /** Up to where the log has nothing for us that is not published: what the server may have been told. */
+      readonly flushed: bigint;
+      /** Whether it is the whole truth: Debezium tells the server more than it stores. */
+      readonly isExact: boolean;
+    };
 
 export function toOffset(position: StreamPosition): SourceOffset {
   return {
@@ -31,6 +38,12 @@ export function toOffset(position: StreamPosition): SourceOffset {
     ts_usec: position.tsUs,
   };
 }
+
+/** The same position, and that the log up to `flushed` has nothing more for us. */
+export const idleOffset = (offset: SourceOffset, flushed: bigint): SourceOffset => ({
+  ...offset,
+  lsn_flushed: flushed,
+});
 
 export const snapshotOffset = (lsn: bigint, txId: bigint, tsUs: bigint, isComplete: boolean): SourceOffset => ({
   lsn,
@@ -53,6 +66,8 @@ export function parseOffset(offset: SourceOffset | null): StoredOffset {
   const lastCommit = integer(offset, 'lsn_commit');
   return {
     state: 'streaming',
+    flushed: integer(offset, 'lsn_flushed') ?? lastCommit ?? lsn,
+    isExact: isSnapshot || integer(offset, 'lsn_events_processed') !== null,
     position: {
       // None = none was published whole since the snapshot: the slot itself starts where that ends.
       lastCommit,

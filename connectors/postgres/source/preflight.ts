@@ -8,7 +8,7 @@ import type { SourceSettings } from '../config.ts';
 import { fullName, listTables, type TableName } from './catalog.ts';
 import { MODERN_SINCE, ORIGIN_SINCE, TWO_PHASE_SINCE } from './pluginOptions.ts';
 import type { StoredOffset } from './position.ts';
-import { isStandby, readPublication, readSlot, type SlotState, serverVersion } from './server.ts';
+import { isStandby, readPublication, readSlot, type SlotState, serverVersion, slotAhead } from './server.ts';
 
 const OLDEST_VERSION = 130000;
 
@@ -150,6 +150,16 @@ function checkSlot(settings: SourceSettings, slot: SlotState | null, stored: Sto
       `The slot "${name}" sends transactions when they are prepared. Set slot.two.phase=true, or drop the slot and let the connector create it.`,
     );
   }
+  if (stored?.state === 'streaming' && isSlotAhead(slot, stored) && isNeeded) {
+    add('PG_SLOT_AHEAD', 'slot.name', slotAhead(name, slot.confirmedFlush!, stored.flushed));
+  }
+  if (stored !== null && stored.state !== 'streaming' && slot.activePid !== null) {
+    add(
+      'PG_SLOT_ACTIVE',
+      'slot.name',
+      `The slot "${name}" is in use by process ${slot.activePid} of the server, and this connector has not begun to read from it. Give each connector its own slot.name.`,
+    );
+  }
   if (slot.walStatus === 'lost' && isNeeded && stored?.state !== 'snapshotting') {
     add(
       'PG_SLOT_LOST',
@@ -157,6 +167,12 @@ function checkSlot(settings: SourceSettings, slot: SlotState | null, stored: Sto
       `The server removed WAL that the slot "${name}" needs. Raise max_slot_wal_keep_size, drop the slot and reset the offsets of the connector, or use snapshot.mode=when_needed.`,
     );
   }
+}
+
+/** Whether a stored position lies before what the slot still has. */
+export function isSlotAhead(slot: SlotState, stored: StoredOffset): boolean {
+  if (stored.state !== 'streaming' || !stored.isExact || slot.confirmedFlush === null) return false;
+  return slot.confirmedFlush > stored.flushed;
 }
 
 function checkTwoPhase(settings: SourceSettings, version: number, add: Add): void {

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { ConnectError } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
 import { quoteName, sqlState } from './connection.ts';
-import { parseLsn } from './lsn.ts';
+import { formatLsn, parseLsn } from './lsn.ts';
 
 /** server_version_num: 150004 = 15.4. */
 export async function serverVersion(client: pg.Client): Promise<number> {
@@ -43,6 +43,18 @@ export async function readSlot(client: pg.Client, name: string): Promise<SlotSta
     isTwoPhase: row.two_phase,
   };
 }
+
+/**
+ * Throws PG_SLOT_AHEAD where the slot is past all that this connector told the server, `flushed`: it was made again, moved by hand, or another has read
+ * from it, and the server sends nothing from before it.
+ */
+export function refuseSlotAhead(name: string, slot: SlotState, flushed: bigint): void {
+  if (slot.confirmedFlush === null || slot.confirmedFlush <= flushed) return;
+  throw new ConnectError('PG_SLOT_AHEAD', slotAhead(name, slot.confirmedFlush, flushed));
+}
+
+export const slotAhead = (name: string, at: bigint, flushed: bigint): string =>
+  `The slot "${name}" stands at ${formatLsn(at)}, past the stored position ${formatLsn(flushed)}: it was created again, moved by hand, or another connector reads from it, and the changes in between are not sent any more. Give each connector its own slot.name; reset the offsets to read all rows again, use snapshot.mode=when_needed, or, if nothing of it matters, set the stored offset to that position.`;
 
 export interface CreatedSlot {
   readonly consistentPoint: bigint;
@@ -136,11 +148,22 @@ export async function createPublication(
 }
 
 /** publication.autocreate.mode=filtered keeps the publication at the captured tables. */
-export async function setPublicationTables(
+/** Adds those that are missing. Others stay: another connector may have put them there, and would get no changes of them any more. */
+export async function addPublicationTables(
   client: pg.Client,
   name: string,
   tables: readonly { readonly schema: string; readonly name: string }[],
 ): Promise<void> {
-  const list = tables.map(table => `${quoteName(table.schema)}.${quoteName(table.name)}`).join(', ');
-  await client.query(`ALTER PUBLICATION ${quoteName(name)} SET TABLE ${list}`);
+  const { rows } = await client.query(
+    `SELECT n.nspname AS schema, c.relname AS name
+       FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
+       JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE p.pubname = $1`,
+    [name],
+  );
+  const there = new Set(rows.map(row => `${quoteName(row.schema)}.${quoteName(row.name)}`));
+  const missing = tables
+    .map(table => `${quoteName(table.schema)}.${quoteName(table.name)}`)
+    .filter(table => !there.has(table));
+  if (missing.length > 0) await client.query(`ALTER PUBLICATION ${quoteName(name)} ADD TABLE ${missing.join(', ')}`);
 }

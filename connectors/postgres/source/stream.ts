@@ -17,7 +17,7 @@ import type { StreamPosition } from './position.ts';
 import { type Relation, readRelation } from './relation.ts';
 import type { RelationVersions } from './relations.ts';
 import { ReplicationSession } from './replicationSession.ts';
-import { readSlot } from './server.ts';
+import { readSlot, refuseSlotAhead } from './server.ts';
 import { isDecodingFailure } from './streamError.ts';
 import { NeedsTextForm } from './tableVersion.ts';
 import type { TransactionReplay } from './transactionReplay.ts';
@@ -38,6 +38,8 @@ export interface StreamOptions {
   readonly signal: AbortSignal;
   readonly versions: RelationVersions;
   readonly serverVersion: number;
+  /** Up to where the server may have been told before that it need not keep the log; null = not known. */
+  readonly flushed: bigint | null;
 }
 
 export class ChangeStream {
@@ -205,6 +207,10 @@ export class ChangeStream {
         `The server removed WAL that the slot "${settings.slot.name}" needs. Raise max_slot_wal_keep_size, drop the slot and reset the offsets of the connector, or use snapshot.mode=when_needed.`,
       );
     }
+    const { flushed } = this.options;
+    if (flushed !== null && slot.confirmedFlush !== null && slot.confirmedFlush > this.confirmed) {
+      refuseSlotAhead(settings.slot.name, slot, flushed);
+    }
     if (slot.activePid !== null) {
       throw new ConnectError(
         'PG_SLOT_ACTIVE',
@@ -312,11 +318,15 @@ export class ChangeStream {
     return prepared !== null && prepared < this.confirmed ? prepared : this.confirmed;
   }
 
-  /** For when nothing handed out is unconfirmed: what the server sent last, and had nothing for us, need not be kept. */
-  confirmIdle(): void {
+  /**
+   * For when nothing handed out is unconfirmed: up to where the server has sent, and had nothing for us, which it need not keep once this is stored;
+   * null = no further than before.
+   */
+  get idleEnd(): bigint | null {
     const { decoder } = this;
-    if (decoder.isInTransaction || this.isFull || this.replay !== null || decoder.position.changesAtLsn > 0) return;
-    if (decoder.walEnd > this.confirmed) this.confirm(decoder.walEnd);
+    if (decoder.isInTransaction || this.isFull || this.replay !== null || decoder.position.changesAtLsn > 0)
+      return null;
+    return decoder.walEnd > this.confirmed ? decoder.walEnd : null;
   }
 
   /** Lets the connection go; the next call of `next` goes on where this one stands. */

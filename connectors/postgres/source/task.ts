@@ -3,6 +3,7 @@ import type pg from 'pg';
 import {
   type Config,
   ConnectError,
+  offsetBatch,
   type SourceBatch,
   type SourceOffset,
   type SourcePartition,
@@ -24,16 +25,18 @@ import { type BlockingRequest, IncrementalSnapshot } from './incrementalSnapshot
 import { formatLsn } from './lsn.ts';
 import { HEARTBEAT_PREFIX } from './ownMessages.ts';
 import { MODERN_SINCE } from './pluginOptions.ts';
-import { parseOffset, type StoredOffset, type StreamPosition, toOffset } from './position.ts';
-import { type PreflightReport, preflight, preflightError } from './preflight.ts';
+import { idleOffset, parseOffset, type StoredOffset, type StreamPosition, toOffset } from './position.ts';
+import { isSlotAhead, type PreflightReport, preflight, preflightError } from './preflight.ts';
 import { RelationVersions } from './relations.ts';
-import { createPublication, createSlot, dropSlot, setPublicationTables } from './server.ts';
+import { addPublicationTables, createPublication, createSlot, dropSlot } from './server.ts';
 import { SlotWatch } from './slotWatch.ts';
 import { SnapshotPhase } from './snapshotPhase.ts';
 import { ChangeStream } from './stream.ts';
 
 export class PostgresSourceTask implements SourceTask {
   private settings!: SourceSettings;
+  /** Up to where the server may have been told that it need not keep the log. */
+  private flushed = 0n;
   private context!: SourceTaskContext;
   private common!: BatchCommon;
   private report!: PreflightReport;
@@ -93,7 +96,7 @@ export class PostgresSourceTask implements SourceTask {
     const { mode } = settings.snapshot;
     if (mode !== 'initial_only') await this.preparePublication(client);
 
-    const isUnusable = report.slot === null || report.slot.walStatus === 'lost';
+    const isUnusable = report.slot === null || report.slot.walStatus === 'lost' || isSlotAhead(report.slot, stored);
     const isDone = stored.state === 'streaming' && !(mode === 'when_needed' && isUnusable);
     if (isDone && mode === 'initial_only') {
       context.logger.info({}, 'the snapshot is complete and snapshot.mode is initial_only: nothing to do');
@@ -101,7 +104,7 @@ export class PostgresSourceTask implements SourceTask {
     }
     if (isDone && mode !== 'always') {
       this.tell('SKIPPED');
-      this.openStream(stored.position);
+      this.openStream(stored.position, stored.isExact ? stored.flushed : null);
       return;
     }
     if (report.slot !== null && isUnusable) {
@@ -155,7 +158,7 @@ export class PostgresSourceTask implements SourceTask {
     if (!report.hasPublication) {
       if (autocreate !== 'disabled') await createPublication(client, settings, report.published);
     } else if (autocreate === 'filtered') {
-      await setPublicationTables(client, name, report.published);
+      await addPublicationTables(client, name, report.published);
     }
   }
 
@@ -169,10 +172,11 @@ export class PostgresSourceTask implements SourceTask {
         await replication.end();
       }
     }
-    this.openStream({ lastCommit: null, lsn: start, changesAtLsn: 0, txId: 0n, tsUs: 0n });
+    this.openStream({ lastCommit: null, lsn: start, changesAtLsn: 0, txId: 0n, tsUs: 0n }, start);
   }
 
-  private openStream(position: StreamPosition): void {
+  private openStream(position: StreamPosition, flushed: bigint | null): void {
+    this.flushed = flushed ?? 0n;
     const { settings, context } = this;
     context.logger.info(
       { slot: settings.slot.name, from: formatLsn(position.lastCommit ?? position.lsn) },
@@ -186,6 +190,7 @@ export class PostgresSourceTask implements SourceTask {
         signal: context.signal,
         versions: this.versions,
         serverVersion: this.report.serverVersion,
+        flushed,
       },
       position,
     );
@@ -219,7 +224,8 @@ export class PostgresSourceTask implements SourceTask {
       this.hasUncommitted = true;
       this.reportLag(batches);
     } else if (!this.hasUncommitted && !(incremental.isRunning && incremental.isDirty)) {
-      stream.confirmIdle();
+      const end = stream.idleEnd;
+      if (end !== null) batches.push(this.idleBatch(stream, end));
     }
     return batches;
   }
@@ -293,7 +299,7 @@ export class PostgresSourceTask implements SourceTask {
     this.context.metrics.gauge('snapshot_running', 0);
     this.context.metrics.gauge('snapshot_completed', 1);
     if (this.blocking !== null) this.blocking = null;
-    else if (this.settings.snapshot.mode !== 'initial_only') this.openStream(snapshot.position);
+    else if (this.settings.snapshot.mode !== 'initial_only') this.openStream(snapshot.position, snapshot.position.lsn);
     return this.notifications.take();
   }
 
@@ -332,7 +338,20 @@ export class PostgresSourceTask implements SourceTask {
   }
 
   private offset(stream: ChangeStream): SourceOffset {
-    return { ...toOffset(stream.position), ...this.incremental.offset, ...this.signals?.offset };
+    const { position } = stream;
+    const offset = toOffset(position);
+    const own = { ...this.incremental.offset, ...this.signals?.offset };
+    const isPast = this.flushed > (position.lastCommit ?? position.lsn);
+    return { ...(isPast ? idleOffset(offset, this.flushed) : offset), ...own };
+  }
+
+  /** No record, but an offset: the server is told once that is stored. */
+  private idleBatch(stream: ChangeStream, end: bigint): SourceBatch {
+    this.flushed = end;
+    const offset = this.offset(stream);
+    this.lastOffset = offset;
+    this.hasUncommitted = true;
+    return offsetBatch(this.common.sourcePartition, offset);
   }
 
   private reportLag(batches: readonly SourceBatch[]): void {
@@ -346,7 +365,7 @@ export class PostgresSourceTask implements SourceTask {
       this.hasUncommitted = false;
     }
     this.incremental.commit(offset);
-    const lsn = offset.lsn_commit;
+    const lsn = offset.lsn_flushed ?? offset.lsn_commit;
     if (typeof lsn === 'bigint' || typeof lsn === 'number') this.stream?.confirm(BigInt(lsn));
   }
 
@@ -372,6 +391,7 @@ export class PostgresSourceTask implements SourceTask {
 const POSITION_KEYS = [
   'lsn',
   'lsn_commit',
+  'lsn_flushed',
   'lsn_events_processed',
   'snapshot_completed',
   'incremental_snapshot_collections',

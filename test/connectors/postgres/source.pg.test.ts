@@ -120,7 +120,10 @@ test('an idle stream lets the server forget what other databases wrote', { timeo
   const { rows } = await harness.sql.query("SELECT pg_logical_emit_message(false, 'x', 'y', true)::text AS lsn");
   await harness.pollUntil(1);
   await harness.commit();
-  await harness.pollWhile(async () => (await harness.slot())!.confirmed_flush_lsn < rows[0].lsn);
+  await harness.pollWhile(async () => {
+    await harness.commit();
+    return (await harness.slot())!.confirmed_flush_lsn < rows[0].lsn;
+  });
 });
 
 for (const end of ['stopped', 'killed', 'killed before its first commit']) {
@@ -200,7 +203,7 @@ test('a slot in use is waited for, then named with its user', { timeout: 60_000 
   const harness = await withTable(t, 0);
   await harness.start();
   await harness.pollUntilStreaming();
-  harness.stored = { lsn: 1n, lsn_proc: 1n, lsn_commit: 1n, lsn_events_processed: 0, txId: 1n, ts_usec: 1n };
+  harness.stored = { lsn: 1n, lsn_proc: 1n, lsn_commit: 1n, txId: 1n, ts_usec: 1n, messageType: 'COMMIT' };
   const first = harness.task!;
   await harness.start({ 'slot.max.retries': '2', 'slot.retry.delay.ms': '20' });
   await assert.rejects(async () => {

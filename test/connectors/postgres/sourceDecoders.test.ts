@@ -5,7 +5,7 @@ import { parseSettings } from '../../../connectors/postgres/config.ts';
 import { ChangeCursor } from '../../../connectors/postgres/source/changeCursor.ts';
 import { formatLsn, parseLsn } from '../../../connectors/postgres/source/lsn.ts';
 import { PgOutputDecoder } from '../../../connectors/postgres/source/pgoutput.ts';
-import { parseOffset, toOffset } from '../../../connectors/postgres/source/position.ts';
+import { idleOffset, parseOffset, toOffset } from '../../../connectors/postgres/source/position.ts';
 import { columnsDiffer, fillUnchanged, hasUnchanged, skipTuple } from '../../../connectors/postgres/source/tuple.ts';
 import { parseArray } from '../../../connectors/postgres/types/arrayTypes.ts';
 import { parseTimestamp } from '../../../connectors/postgres/types/calendar.ts';
@@ -100,7 +100,9 @@ test('a change before its relation, and an unknown message, are refused', () => 
 
 test('offsets go both ways, and those of Debezium are understood', () => {
   const position = { lastCommit: 2n ** 62n, lsn: 2n ** 62n + 1n, changesAtLsn: 3, txId: 9n, tsUs: 5n };
-  assert.deepEqual(parseOffset(toOffset(position)), { state: 'streaming', position });
+  const stored = { state: 'streaming', position, flushed: 2n ** 62n, isExact: true };
+  assert.deepEqual(parseOffset(toOffset(position)), stored);
+  assert.deepEqual(parseOffset(idleOffset(toOffset(position), 2n ** 62n + 9n)), { ...stored, flushed: 2n ** 62n + 9n });
   assert.deepEqual(parseOffset(null), { state: 'none' });
   assert.deepEqual(parseOffset({ snapshot: true, last_snapshot_record: false, lsn: 1 }), { state: 'snapshotting' });
   const read = (offset: Parameters<typeof parseOffset>[0]): unknown => {
