@@ -23,16 +23,17 @@ export interface ParsedFlags {
   readonly config: Config;
 }
 
-/** Throws CLI_USAGE for what is not understood. `--set key=value` sets any worker key. */
+/** Throws CLI_USAGE for what is not understood. `--set key=value` sets any worker key, for commands that have worker keys. */
 export function parseFlags(
   args: readonly string[],
   workerFlags: readonly WorkerFlag[],
   own: FlagOptions = {},
+  setsWorkerKeys = true,
 ): ParsedFlags {
   const options: FlagOptions = {
-    ...own,
     help: { type: 'boolean', short: 'h' },
-    set: { type: 'string', multiple: true },
+    ...(setsWorkerKeys && { set: { type: 'string', multiple: true } }),
+    ...own,
   };
   for (const flag of workerFlags) options[flag] = { type: 'string' };
   let parsed: ReturnType<typeof parseArgs>;
@@ -41,9 +42,10 @@ export function parseFlags(
   } catch (error) {
     throw new ConnectError('CLI_USAGE', (error as Error).message.split('. ')[0]!, { cause: error });
   }
-  const { set, ...values } = parsed.values as Record<string, string | boolean | undefined> & { set?: string[] };
+  const values = parsed.values as Record<string, string | boolean | undefined>;
   const config: Record<string, string> = {};
-  for (const assignment of set ?? []) {
+  const assignments = setsWorkerKeys ? ((parsed.values.set ?? []) as string[]) : [];
+  for (const assignment of assignments) {
     const [, key, value] = /^([^=]+)=([\s\S]*)$/.exec(assignment) ?? [];
     if (key === undefined) throw new ConnectError('CLI_USAGE', `--set ${assignment}: expected key=value`);
     config[key] = value!;

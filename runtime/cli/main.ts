@@ -9,9 +9,12 @@ Connector workers for change data: Kafka Connect's REST API and configuration in
 commands:
   standalone [worker.properties] [connector files…]   runs a worker
   worker [worker.properties]                          runs a worker of a cluster
+  connectors list | status | apply | …                shows and changes the connectors of a worker or a cluster
+  cluster                                             shows the workers of a cluster and what they run
   topics list                                         lists topics
   topics tail <topic>                                 shows records of a topic
   plugins [class]                                     lists plugins, or the keys of one
+  new connector <name>                                writes a connector to start from
   firebird journal <segment…>                         shows segments of a Firebird journal
 
   --help, -h                                          help; also after a command
@@ -24,6 +27,12 @@ async function main(args: readonly string[]): Promise<number> {
       return (await import('./commands/standalone.ts')).standalone(rest);
     case 'worker':
       return (await import('./commands/worker.ts')).worker(rest);
+    case 'connectors':
+      return (await import('./commands/connectors.ts')).connectors(rest);
+    case 'cluster':
+      return (await import('./commands/cluster.ts')).cluster(rest);
+    case 'new':
+      return (await import('./commands/newConnector.ts')).newPlugin(rest);
     case 'topics':
       return (await import('./commands/topics.ts')).topics(rest);
     case 'plugins':

@@ -3,12 +3,10 @@
  * health can be asked; until then every other request gets 503. Up to three applications: the API, on any number of listeners; /admin, where it has
  * addresses of its own; and the API without changes.
  */
-import swagger from '@fastify/swagger';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from '../api/index.ts';
 import type { RegistryRoute } from '../broker/embedded/registryApi.ts';
 import { serverTls } from '../config/restTls.ts';
-import { version } from '../config/version.ts';
 import type { WorkerConfig } from '../config/workerConfig.ts';
 import { ForwardRequest } from '../herder/forwardRequest.ts';
 import type { Herder } from '../herder/herder.ts';
@@ -22,6 +20,7 @@ import { httpError, sendError, statusOf } from './errors.ts';
 import { forward } from './forward.ts';
 import { HttpServer } from './httpServer.ts';
 import { type Listener, listenersOf, type Scheme } from './listeners.ts';
+import { openApiDocument } from './openApi.ts';
 import { addReadOnly } from './readOnly.ts';
 import { resource } from './resource.ts';
 import { addResponseHeaders } from './responseHeaders.ts';
@@ -53,6 +52,7 @@ export class RestServer {
   readonly #servers: HttpServer[] = [];
   #advertised!: HttpServer;
   #herder: Herder | null = null;
+  #document: Promise<unknown> | null = null;
 
   private constructor(options: RestOptions) {
     this.#options = options;
@@ -67,18 +67,18 @@ export class RestServer {
     const server = new RestServer(options);
     const adminKey = config['admin.listeners'];
     try {
-      const main = await server.#listen(listeners.main, async app => {
-        await server.#addApi(app);
+      const main = await server.#listen(listeners.main, app => {
+        server.#addApi(app);
         if (adminKey === null) loggerRoutes(app, server.#context());
       });
       server.#advertised = main[listeners.main.indexOf(listeners.advertised)]!;
       if (listeners.admin.length > 0) {
-        await server.#listen(listeners.admin, async app => loggerRoutes(app, server.#context()));
+        await server.#listen(listeners.admin, app => loggerRoutes(app, server.#context()));
       }
       if (listeners.readOnly.length > 0) {
-        await server.#listen(listeners.readOnly, async app => {
+        await server.#listen(listeners.readOnly, app => {
           addReadOnly(app);
-          await server.#addApi(app);
+          server.#addApi(app);
         });
       }
     } catch (error) {
@@ -116,14 +116,11 @@ export class RestServer {
     await Promise.all(this.#servers.map(server => server.close()));
   }
 
-  async #listen(
-    listeners: readonly Listener[],
-    addRoutes: (app: FastifyInstance) => Promise<void>,
-  ): Promise<HttpServer[]> {
+  async #listen(listeners: readonly Listener[], addRoutes: (app: FastifyInstance) => void): Promise<HttpServer[]> {
     const { config } = this.#options;
     const app = this.#application();
     this.#apps.push(app);
-    await addRoutes(app);
+    addRoutes(app);
     await app.ready();
     const servers: HttpServer[] = [];
     for (const listener of listeners) {
@@ -168,16 +165,7 @@ export class RestServer {
     return app;
   }
 
-  async #addApi(app: FastifyInstance): Promise<void> {
-    await app.register(swagger, {
-      openapi: {
-        info: {
-          title: 'Millrace',
-          description: 'REST API of a Millrace worker: Kafka Connect’s, and a little more.',
-          version,
-        },
-      },
-    });
+  #addApi(app: FastifyInstance): void {
     const context = this.#context();
     rootRoutes(app, context);
     connectorRoutes(app, context);
@@ -185,9 +173,17 @@ export class RestServer {
     offsetRoutes(app, context);
     pluginRoutes(app, context);
     resource(app, '/openapi.json', 'worker', {
-      GET: { summary: 'This document', handler: () => app.swagger() },
+      GET: { summary: 'This document', handler: () => this.#openApi() },
     });
     registryRoutes(app, this.#options.registry);
+  }
+
+  #openApi(): Promise<unknown> {
+    this.#document ??= openApiDocument(this.#application(), app => {
+      this.#addApi(app);
+      if (this.#options.config['admin.listeners'] === null) loggerRoutes(app, this.#context());
+    });
+    return this.#document;
   }
 
   #context(): RestContext {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { asConnectError, ConnectError } from '../../../runtime/api/index.ts';
 import { PluginRegistry } from '../../../runtime/worker/pluginRegistry.ts';
 import { pluginModules } from './testWorker.ts';
 
@@ -24,4 +25,18 @@ test('a module that is none is named', async () => {
   await assert.rejects(PluginRegistry.open(['file:///no/such.js']), { code: 'PLUGIN_MODULE_INVALID' });
   const module = 'data:text/javascript,export const plugin = 1';
   await assert.rejects(PluginRegistry.open([module]), /does not export a list named "plugins"/);
+});
+
+test('an error of another copy of the API, which a plugin may bring, counts as an error of ours', async () => {
+  const copy = (await import(`${new URL('../../../schemas/errors.ts', import.meta.url).href}?copy`)) as {
+    ConnectError: typeof ConnectError;
+  };
+  assert.notEqual(copy.ConnectError, ConnectError);
+  const error = new copy.ConnectError('TASK_FAILED', 'the system is away', { retriable: true });
+  assert.ok(error instanceof ConnectError);
+  const located = asConnectError(error, 'CONVERTER_FAILED', { place: { connector: 'c' } });
+  assert.equal(located.describe(), '[TASK_FAILED] the system is away (connector c)');
+  for (const stranger of [new Error('x'), { code: 'TASK_FAILED' }, null, 'TASK_FAILED']) {
+    assert.ok(!((stranger as unknown) instanceof ConnectError));
+  }
 });

@@ -41,12 +41,30 @@ test('an empty ssl.endpoint.identification.algorithm switches the name check off
   assert.equal(typeof off.ssl?.checkServerIdentity, 'function');
 });
 
-test('a Java key store is refused with what to do', () => {
+test('a Java key store is refused with what to do, whatever it is said to be', () => {
+  const location = new URL('../../../fixtures/tls/server.jks', import.meta.url).pathname;
+  for (const store of ['ssl.truststore', 'ssl.keystore']) {
+    const settings = {
+      ...minimal,
+      'security.protocol': 'SSL',
+      [`${store}.type`]: 'PEM',
+      [`${store}.location`]: location,
+    };
+    assert.throws(() => parseClientSettings(settings), {
+      code: 'BROKER_CONFIG_INVALID',
+      message: /not JKS; .* by keytool/,
+    });
+  }
+});
+
+test('a PKCS12 key store of keytool is taken', () => {
   const settings = {
     ...minimal,
     'security.protocol': 'SSL',
-    'ssl.truststore.type': 'JKS',
-    'ssl.truststore.location': 'client.jks',
+    'ssl.keystore.location': new URL('../../../fixtures/tls/server.p12', import.meta.url).pathname,
+    'ssl.keystore.password': 'changeit',
   };
-  assert.throws(() => parseClientSettings(settings), /keytool/);
+  const { ssl } = parseClientSettings(settings);
+  assert.ok(ssl?.pfx instanceof Buffer);
+  assert.equal(ssl.passphrase, 'changeit');
 });
