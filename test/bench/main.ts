@@ -1,4 +1,6 @@
 /** `npm run bench -- <case>`: speed measured side by side with another way of doing the same. JSON lines on stdout, progress on stderr. */
+import { mysqlDecode } from './cases/mysqlDecode.ts';
+import { mysqlToTopic } from './cases/mysqlToTopic.ts';
 import { pgSnapshotToTopic } from './cases/pgSnapshotToTopic.ts';
 import { pgStreamToTopic } from './cases/pgStreamToTopic.ts';
 import { pgToPg } from './cases/pgToPg.ts';
@@ -14,6 +16,8 @@ const cases: Record<CaseName, (servers: Servers, options: Options, report: Repor
   'topic-to-pg': topicToPg,
   'topic-to-mysql': topicToMysql,
   'pg-to-pg': pgToPg,
+  'mysql-to-topic': mysqlToTopic,
+  'mysql-decode': mysqlDecode,
 };
 
 if (process.argv.includes('--help')) {

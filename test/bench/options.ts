@@ -6,8 +6,20 @@ export const CASES = [
   'topic-to-pg',
   'topic-to-mysql',
   'pg-to-pg',
+  'mysql-to-topic',
+  'mysql-decode',
 ] as const;
 export type CaseName = (typeof CASES)[number];
+
+export const NEEDS: Readonly<Record<CaseName, readonly ('postgres' | 'mysql' | 'broker')[]>> = {
+  'pg-snapshot-to-topic': ['postgres', 'broker'],
+  'pg-stream-to-topic': ['postgres', 'broker'],
+  'topic-to-pg': ['postgres', 'broker'],
+  'topic-to-mysql': ['postgres', 'mysql', 'broker'],
+  'pg-to-pg': ['postgres', 'broker'],
+  'mysql-to-topic': ['mysql', 'broker'],
+  'mysql-decode': ['mysql'],
+};
 
 export interface Options {
   readonly caseName: CaseName;
