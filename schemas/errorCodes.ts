@@ -25,13 +25,21 @@ export const errorCodes = {
   PLUGIN_NOT_FOUND:
     'No plugin answers to a class name in the configuration. The message lists what there is; check connector.class and plugin.path.',
   PLUGIN_MODULE_INVALID:
-    'A module of plugin.path cannot be loaded, or exports no list named `plugins`. The message names the module and why.',
+    'A module of plugin.path cannot be loaded, or exports no list named `plugins`, or the "millrace" key of its package.json is wrong. The message names the module and why.',
+  PLUGIN_API_UNSUPPORTED:
+    'A package of plugin.path was written for another version of the plugin API than this Millrace has. Install the release of the package that fits, or another Millrace.',
+  PLUGIN_DUPLICATE:
+    'Two modules bring a plugin of the same class. The message names both; take one of them off plugin.path.',
   OFFSET_TOPIC_INVALID:
     'The topic of source offsets is missing, or is not compacted, so that offsets would be lost. Create it with cleanup.policy=compact.',
   OFFSETS_INVALID:
     'Offsets given over REST do not fit the connector. The message says what a partition and an offset of it look like.',
   SOURCE_TOPIC_MISSING:
     'A source writes to a topic that does not exist and could not be created. Create it, or set topic.creation.default.* and the right to create topics.',
+  SOURCE_TRANSACTION_FENCED:
+    'With exactly-once delivery: another task took over the transactional.id of this one, or a transaction took longer than transaction.timeout.ms, so that the broker ended it. The task starts again from the last committed offset where it is still to run here. If it goes on, raise producer.override.transaction.timeout.ms (up to transaction.max.timeout.ms of the brokers), or look for a second cluster with the same group.id.',
+  SOURCE_TASK_SUPERSEDED:
+    'With exactly-once delivery: a task was to start that is not this worker’s any more, or whose connector has newer task configs. It starts again with them where it is to run.',
   SINK_DLQ_FAILED:
     'A failing record could not be written to the dead letter queue. Check errors.deadletterqueue.topic.name and the rights on that topic.',
   FILE_UNUSABLE:
@@ -52,7 +60,7 @@ export const errorCodes = {
   BROKER_DELIVERY_TIMEOUT:
     'Records could not be delivered within delivery.timeout.ms. Look at the brokers; nothing after them was written, they will be sent again.',
   BROKER_PRODUCER_FENCED:
-    'A newer producer with the same transactional.id took over: another instance of the same task runs. This one must stop.',
+    'A newer producer with the same transactional.id took over, since another instance of the same task runs, or the broker has ended a transaction that ran longer than transaction.timeout.ms. The producer can write no more.',
   BROKER_OUT_OF_ORDER_SEQUENCE:
     'The broker no longer knows what this producer wrote before (data loss or removal on the broker). A new producer goes on from the last acknowledged record.',
   BROKER_CLOSED:
@@ -99,6 +107,10 @@ export const errorCodes = {
     'The worker that leads the cluster, or owns what a request is about, did not answer. Another takes over within session.timeout.ms: send the request again. If this goes on, check rest.advertised.host.name of that worker.',
   CLUSTER_REQUEST_REFUSED:
     'Another worker of the cluster refused what this one told it. The message has its answer; check that all workers have the same topics and algorithms.',
+  CLUSTER_FENCING_FAILED:
+    'The leader of the cluster could not make sure that no earlier task of an exactly-once source can write any more, so that the task did not start. The message says why; every worker needs exactly.once.source.support=preparing or enabled, and Kafka rights on the transactional.ids.',
+  CLI_REQUEST_FAILED:
+    'A worker refused what a command asked of it, or did not answer. The message has the address and the answer; check --url, --user and --ca.',
   CLI_USAGE: 'The command line is not understood. --help shows what is.',
   PG_UNREACHABLE:
     'The PostgreSQL server did not answer, or closed the connection. Check database.hostname, database.port, database.sslmode and that the server runs; the task retries, nothing is lost.',
@@ -153,12 +165,18 @@ export const errorCodes = {
     'A setting of the server makes change data capture impossible. The message has the setting and the value that it needs, such as log_bin=ON, binlog_format=ROW, binlog_row_image=FULL, binlog_row_metadata=FULL.',
   MYSQL_TABLES_MISSING: 'The filters match no table. Check database and table include and exclude lists.',
   MYSQL_KEY_INVALID: 'A column of message.key.columns does not exist in its table.',
+  MYSQL_MASK_INVALID:
+    'A column.mask option matches a column whose values are not texts. Leave the column out with column.exclude.list, or correct the option.',
   MYSQL_COLUMN_UNSUPPORTED:
     'A column has a type or a character set that is not read. Leave it out with column.exclude.list; the message names column and type.',
   MYSQL_ROW_IMAGE:
     'A change was logged without all of its columns. Set binlog_row_image=FULL on the server, in the sessions that write too, then reset the offsets of the connector, or set its position behind the change.',
   MYSQL_ROW_METADATA:
     'A change was logged without the names of its columns. Set binlog_row_metadata=FULL on the server; changes from before need a new snapshot: reset the offsets of the connector.',
+  MYSQL_SCHEMA_HISTORY:
+    'The topic of schema.history.internal.kafka.topic lacks the history that the log needs. Set binlog_row_metadata=FULL, or take a new snapshot, and keep the topic for ever.',
+  MYSQL_DDL_UNSUPPORTED:
+    'A statement that defines tables could not be read, and the log does not name columns. Set binlog_row_metadata=FULL.',
   MYSQL_LOG_PURGED:
     'The server removed the log that the stored position needs. Raise binlog_expire_logs_seconds, then reset the offsets of the connector to read all rows again (PUT /connectors/{name}/stop, DELETE /connectors/{name}/offsets, PUT /connectors/{name}/resume), or use snapshot.mode=when_needed.',
   MYSQL_SERVER_ID_TAKEN:

@@ -3,12 +3,15 @@
  * events and are not there yet are refused, harmless ones accepted with one warning.
  */
 import { type Config, type ConfigError, type ConfigValues, configDef } from '../../runtime/api/index.ts';
+import { type ColumnShaping, parseShaping } from '../shared/columnShaping.ts';
 import type { NameAdjustment } from '../shared/eventNames.ts';
 import { type KeyColumns, parseKeyColumns } from '../shared/keyColumns.ts';
+import { type NotificationSettings, notificationSettings, signalSettings } from '../shared/signalKeys.ts';
 import { parseFilter, type TextFilter } from '../shared/textFilter.ts';
 import { crossChecks, ignoredOptions, keyChecks } from './configChecks.ts';
 import { sourceKeys } from './configKeys.ts';
 import type { ConnectorName } from './source/envelope.ts';
+import { parseStopPoint, type StopPoint } from './source/stopPoint.ts';
 import type { TypeSettings } from './types/columnType.ts';
 
 export const sourceConfigDef = configDef(sourceKeys);
@@ -36,9 +39,20 @@ export interface SourceSettings {
   readonly topicDelimiter: string;
   readonly heartbeatTopic: string;
   readonly transactionTopic: string;
+  readonly databases: (name: string) => boolean;
   readonly tables: TextFilter;
   readonly columns: (name: string) => boolean;
   readonly keyColumns: KeyColumns;
+  /** null = the stream has no end. */
+  readonly stopAt: StopPoint | null;
+  readonly shaping: ColumnShaping;
+  /** database.table whose inserted rows are signals. */
+  readonly signalTable: string | null;
+  /** Topic whose records are signals. */
+  readonly signalTopic: string | null;
+  readonly notifications: NotificationSettings;
+  /** Rows of a chunk of an incremental snapshot. */
+  readonly chunkSize: number;
   readonly snapshot: {
     readonly mode: 'initial' | 'always' | 'initial_only' | 'no_data' | 'when_needed';
     readonly fetchSize: number;
@@ -55,6 +69,12 @@ export interface SourceSettings {
   readonly schemaNames: NameAdjustment;
   readonly fieldNames: NameAdjustment;
   readonly includeQuery: boolean;
+  readonly schemaChanges: boolean;
+  /** Topic of the history of tables, for servers that do not name columns in the log. */
+  readonly historyTopic: string | null;
+  readonly skipsUnreadDdl: boolean;
+  /** Whether schemas and their changes tell the comments of columns. */
+  readonly hasComments: boolean;
   readonly transactionMetadata: boolean;
   readonly extendedHeaders: boolean;
   readonly heartbeatIntervalMs: number;
@@ -75,7 +95,7 @@ export function parseSettings(
   warning: string | null;
 } {
   const { values, errors: parseErrors } = sourceConfigDef.parse(config);
-  const errors = [...parseErrors, ...keyChecks(config), ...crossChecks(values)];
+  const errors = [...parseErrors, ...keyChecks(config), ...crossChecks(values, connector === 'mariadb')];
   const warning = ignoredOptions(config);
   if (errors.length > 0) return { settings: null, errors, warning };
   return { settings: settingsOf(config, values, connector), errors, warning };
@@ -85,6 +105,7 @@ function settingsOf(config: Config, v: Values, connector: ConnectorName): Source
   const databases = parseFilter(v['database.include.list'], v['database.exclude.list']);
   const tables = parseFilter(v['table.include.list'], v['table.exclude.list']);
   const snapshotMode = oneOf<string>(v['snapshot.mode']);
+  const signals = signalSettings(v, v['topic.prefix']);
   return {
     connector,
     host: v['database.hostname'],
@@ -106,9 +127,16 @@ function settingsOf(config: Config, v: Values, connector: ConnectorName): Source
     topicDelimiter: v['topic.delimiter'],
     heartbeatTopic: config['topic.heartbeat.name'] ?? `${v['topic.heartbeat.prefix']}.${v['topic.prefix']}`,
     transactionTopic: `${v['topic.prefix']}${v['topic.delimiter']}${v['topic.transaction']}`,
+    databases,
     tables: (table, database) => databases(database) && tables(table),
     columns: parseFilter(v['column.include.list'], v['column.exclude.list']),
     keyColumns: parseKeyColumns(v['message.key.columns'] ?? ''),
+    stopAt: v['stop.at'] === null ? null : parseStopPoint(v['stop.at'], connector === 'mariadb'),
+    shaping: parseShaping(config).shaping,
+    signalTable: signals.hasTable ? v['signal.data.collection'] : null,
+    signalTopic: signals.topic,
+    notifications: notificationSettings(v),
+    chunkSize: v['incremental.snapshot.chunk.size'],
     snapshot: {
       mode: snapshotMode === 'never' || snapshotMode === 'schema_only' ? 'no_data' : oneOf(snapshotMode),
       fetchSize: v['snapshot.fetch.size'],
@@ -137,6 +165,10 @@ function settingsOf(config: Config, v: Values, connector: ConnectorName): Source
     schemaNames: oneOf(v['schema.name.adjustment.mode']),
     fieldNames: oneOf(v['field.name.adjustment.mode']),
     includeQuery: v['include.query'],
+    schemaChanges: v['include.schema.changes'],
+    historyTopic: v['schema.history.internal.kafka.topic'],
+    skipsUnreadDdl: v['schema.history.internal.skip.unparseable.ddl'],
+    hasComments: v['include.schema.comments'],
     transactionMetadata: v['provide.transaction.metadata'],
     extendedHeaders: v['extended.headers.enabled'],
     heartbeatIntervalMs: v['heartbeat.interval.ms'],

@@ -1,9 +1,12 @@
 /** Checks of the source's config beyond single values. Options of Debezium that are not there yet are refused. */
 import type { Config, ConfigError, ConfigValues } from '../../runtime/api/index.ts';
+import { isShapingKey, parseShaping } from '../shared/columnShaping.ts';
 import { parseKeyColumns } from '../shared/keyColumns.ts';
 import { misspeltKeys } from '../shared/misspeltKeys.ts';
+import { signalKeyErrors } from '../shared/signalKeys.ts';
 import { parseFilter } from '../shared/textFilter.ts';
 import { sourceKeys } from './configKeys.ts';
+import { parseStopPoint } from './source/stopPoint.ts';
 
 type Values = ConfigValues<typeof sourceKeys>;
 
@@ -22,29 +25,14 @@ const REFUSED: readonly {
   readonly why: string;
 }[] = [
   {
-    keys: /^column\.(mask|truncate)\./,
-    isSet: always,
-    why: 'not supported yet, and values would be published in full',
-  },
-  {
-    keys: /^(column|datatype)\.propagate\.source\.type$/,
-    isSet: always,
-    why: 'not supported yet, and schemas would lack the source types',
-  },
-  {
     keys: /^(converters|post\.processors|custom\.metric\.tags)$/,
     isSet: value => value !== '',
     why: 'not supported yet',
   },
   {
-    keys: /^(skip\.messages\.without\.change|include\.schema\.comments)$/,
+    keys: /^skip\.messages\.without\.change$/,
     isSet: isGiven,
     why: 'not supported yet, and events would differ',
-  },
-  {
-    keys: /^(signal\.data\.collection|read\.only)$/,
-    isSet: isGiven,
-    why: 'signals and incremental snapshots are not supported yet',
   },
   {
     keys: /^gtid\.source\.(includes|excludes)$/,
@@ -79,14 +67,18 @@ const RENAMED: ReadonlyMap<string, string> = new Map([
 
 /** Options without effect on events, or whose only supported value is the default. */
 const IGNORED =
-  /^(max\.queue\.size|errors\.max\.retries|snapshot\.max\.threads|snapshot\.isolation\.mode|streaming\.delay\.ms|signal\.(enabled\.channels|poll\.interval\.ms)|notification\.|incremental\.snapshot\.|retriable\.restart\.connector\.wait\.ms|connection\.validation\.timeout\.ms|connect\.keep\.alive$|database\.(query\.timeout\.ms|initial\.statements|jdbc\.|connectionTimeZone|protocol)|driver\.|guardrail\.|topic\.cache\.size|snapshot\.tables\.order\.by\.row\.count|min\.row\.count\.to\.stream\.results|schema\.history\.|ddl\.parser\.type|inconsistent\.schema\.handling\.mode|enable\.time\.adjuster|binlog\.buffer\.size|use\.nongraceful\.disconnect|event\.deserialization\.|include\.schema\.changes|gtid\.ignore\.|internal\.|openlineage\.|advanced\.metrics\.)/;
+  /^(max\.queue\.size|errors\.max\.retries|snapshot\.max\.threads|snapshot\.isolation\.mode|streaming\.delay\.ms|signal\.poll\.interval\.ms|signal\.kafka\.(groupId|bootstrap\.servers|poll\.timeout\.ms)$|signal\.consumer\.|read\.only|incremental\.snapshot\.(allow|watermarking)\.|retriable\.restart\.connector\.wait\.ms|connection\.validation\.timeout\.ms|connect\.keep\.alive$|database\.(query\.timeout\.ms|initial\.statements|jdbc\.|connectionTimeZone|protocol)|driver\.|guardrail\.|topic\.cache\.size|snapshot\.tables\.order\.by\.row\.count|min\.row\.count\.to\.stream\.results|schema\.history\.(?!internal\.(kafka\.topic|skip\.unparseable\.ddl)$)|ddl\.parser\.type|inconsistent\.schema\.handling\.mode|enable\.time\.adjuster|binlog\.buffer\.size|use\.nongraceful\.disconnect|event\.deserialization\.|gtid\.ignore\.|internal\.|openlineage\.|advanced\.metrics\.)/;
 
 /** Read beside the keys of the definition. */
 const FURTHER = /^(snapshot\.select\.statement\.overrides\.|topic\.heartbeat\.name$)/;
 
 /** Whether a key beyond the definition is read here, refused, or told to have no effect. */
 export const readsKey = (key: string): boolean =>
-  FURTHER.test(key) || IGNORED.test(key) || RENAMED.has(key) || REFUSED.some(({ keys }) => keys.test(key));
+  isShapingKey(key) ||
+  FURTHER.test(key) ||
+  IGNORED.test(key) ||
+  RENAMED.has(key) ||
+  REFUSED.some(({ keys }) => keys.test(key));
 
 /** A warning that names options of Debezium that do nothing here; null = there are none. */
 export function ignoredOptions(config: Config): string | null {
@@ -105,11 +97,16 @@ export function keyChecks(config: Config): ConfigError[] {
     const refused = REFUSED.find(({ keys, isSet }) => keys.test(key) && isSet(value));
     if (refused !== undefined) errors.push(invalid(key, value, `${refused.why}; remove it`));
   }
-  return [...errors, ...misspeltKeys(config, Object.keys(sourceKeys), readsKey)];
+  return [
+    ...errors,
+    ...signalKeyErrors(config),
+    ...parseShaping(config).errors,
+    ...misspeltKeys(config, Object.keys(sourceKeys), readsKey),
+  ];
 }
 
 /** What single values do not show: options that exclude each other, malformed lists. */
-export function crossChecks(values: Partial<Values>): ConfigError[] {
+export function crossChecks(values: Partial<Values>, isMariaDb: boolean): ConfigError[] {
   const errors: ConfigError[] = [];
   for (const what of ['database', 'table', 'column'] as const) {
     if (values[`${what}.include.list`] && values[`${what}.exclude.list`]) {
@@ -134,6 +131,23 @@ export function crossChecks(values: Partial<Values>): ConfigError[] {
   const skipped = values['skipped.operations'];
   if (skipped !== undefined && !/^\s*(none|[cudt](\s*,\s*[cudt])*)?\s*$/.test(skipped)) {
     errors.push(invalid('skipped.operations', skipped, 'a list of c, u, d, t, or none'));
+  }
+  if (values['signal.data.collection'] && skipped !== undefined && /\bc\b/.test(skipped)) {
+    errors.push(
+      invalid(
+        'skipped.operations',
+        skipped,
+        'signals are rows inserted into signal.data.collection: c cannot be skipped',
+      ),
+    );
+  }
+  const stopAt = values['stop.at'];
+  if (stopAt) {
+    try {
+      parseStopPoint(stopAt, isMariaDb);
+    } catch (error) {
+      errors.push(invalid('stop.at', stopAt, `neither file:position nor a set of GTIDs: ${(error as Error).message}`));
+    }
   }
   const keyColumns = values['message.key.columns'];
   if (keyColumns) {

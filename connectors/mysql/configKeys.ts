@@ -1,5 +1,6 @@
 /** The source's options: Debezium's names and defaults. */
 import type { ConfigKeys } from '../../runtime/api/index.ts';
+import { signalKeys } from '../shared/signalKeys.ts';
 
 const list = (documentation: string) =>
   ({ type: 'STRING', default: null, importance: 'MEDIUM', documentation, group: 'Filters' }) as const;
@@ -104,6 +105,13 @@ export const sourceKeys = {
   ),
   'snapshot.lock.timeout.ms': number(10000, 'Longest wait for such a lock.', 1000),
   'snapshot.delay.ms': number(0, 'Wait before the snapshot.'),
+  'stop.at': {
+    type: 'STRING',
+    default: null,
+    importance: 'LOW',
+    documentation:
+      'Where the stream ends, as file:position or as a set of GTIDs: the transaction that reaches it is the last one that is published. Then the task rests.',
+  },
   'tombstones.on.delete': flag(true, 'Whether a delete is followed by a tombstone.'),
   'skipped.operations': text('t', 'Operations that are not published: c, u, d, t, or none.'),
   'decimal.handling.mode': choice(['precise', 'string', 'double'], 'precise', 'Form of DECIMAL values.'),
@@ -132,6 +140,31 @@ export const sourceKeys = {
     false,
     'Whether events carry the statement that caused them. Needs binlog_rows_query_log_events=ON, in MariaDB binlog_annotate_row_events=ON.',
   ),
+  'signal.data.collection': {
+    type: 'STRING',
+    default: null,
+    importance: 'MEDIUM',
+    documentation:
+      'Table (database.table) with columns id, type and data whose inserted rows are signals, such as for incremental snapshots.',
+  },
+  ...signalKeys,
+  'incremental.snapshot.chunk.size': number(1024, 'Rows that an incremental snapshot reads at a time.', 1),
+  'include.schema.changes': flag(
+    true,
+    'Whether what DDL does to tables of the captured databases is published to the topic that has the name of topic.prefix.',
+  ),
+  'schema.history.internal.kafka.topic': {
+    type: 'STRING',
+    default: null,
+    importance: 'MEDIUM',
+    documentation:
+      'Topic of the worker’s cluster that keeps the statements that define tables: one partition, retention.ms=-1. Used only where the server does not have binlog_row_metadata=FULL.',
+  },
+  'schema.history.internal.skip.unparseable.ddl': flag(
+    false,
+    'Whether a statement that defines tables and cannot be read is left out of that history, with a warning; else it stops the task.',
+  ),
+  'include.schema.comments': flag(false, 'Whether schemas and schema changes tell the comments of columns and tables.'),
   'provide.transaction.metadata': flag(false, 'Whether transactions are published with BEGIN and END events.'),
   'extended.headers.enabled': flag(true, 'Whether records carry headers with the connector, task and run.'),
   'heartbeat.interval.ms': number(0, 'Interval of heartbeat records; 0 = none.'),

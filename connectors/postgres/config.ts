@@ -3,12 +3,13 @@
  * events and are not there yet are refused, harmless ones accepted with one warning.
  */
 import { type Config, type ConfigError, type ConfigValues, configDef } from '../../runtime/api/index.ts';
+import { type ColumnShaping, parseShaping } from '../shared/columnShaping.ts';
 import type { NameAdjustment } from '../shared/eventNames.ts';
 import { type KeyColumns, parseKeyColumns } from '../shared/keyColumns.ts';
+import { type NotificationSettings, notificationSettings, signalSettings } from '../shared/signalKeys.ts';
 import { parseColumnFilter, parseFilter, type TextFilter } from '../shared/textFilter.ts';
 import { crossChecks, ignoredOptions, keyChecks } from './configChecks.ts';
 import { sourceKeys } from './configKeys.ts';
-import { type ColumnShaping, parseShaping } from './source/columnShaping.ts';
 import type { TypeSettings } from './types/columnType.ts';
 
 export const sourceConfigDef = configDef(sourceKeys);
@@ -37,6 +38,8 @@ export interface SourceSettings {
     readonly name: string;
     readonly dropOnStop: boolean;
     readonly failover: boolean;
+    /** Whether it sends transactions when they are prepared. */
+    readonly isTwoPhase: boolean;
     readonly maxRetries: number;
     readonly retryDelayMs: number;
   };
@@ -51,6 +54,9 @@ export interface SourceSettings {
   readonly streaming: { readonly isOn: boolean; readonly bufferBytes: number };
   /** schema.table whose rows are signals. */
   readonly signalTable: string | null;
+  /** Topic whose records are signals. */
+  readonly signalTopic: string | null;
+  readonly notifications: NotificationSettings;
   /** Rows of a chunk of an incremental snapshot. */
   readonly chunkSize: number;
   readonly tables: TextFilter;
@@ -120,6 +126,7 @@ function settingsOf(config: Config, v: Values): SourceSettings {
   const schemas = parseFilter(v['schema.include.list'], v['schema.exclude.list']);
   const tables = parseFilter(v['table.include.list'], v['table.exclude.list']);
   const snapshotMode = oneOf<string>(v['snapshot.mode']);
+  const signals = signalSettings(v, v['topic.prefix']);
   const placeholder = v['unavailable.value.placeholder'];
   return {
     host: v['database.hostname'],
@@ -144,6 +151,7 @@ function settingsOf(config: Config, v: Values): SourceSettings {
       name: v['slot.name'],
       dropOnStop: v['slot.drop.on.stop'],
       failover: v['slot.failover'],
+      isTwoPhase: v['slot.two.phase'],
       maxRetries: v['slot.max.retries'],
       retryDelayMs: v['slot.retry.delay.ms'],
     },
@@ -153,7 +161,9 @@ function settingsOf(config: Config, v: Values): SourceSettings {
       viaRoot: v['publish.via.partition.root'],
       origin: oneOf(v['publish.origin']),
     },
-    signalTable: signalTableOf(v),
+    signalTable: signals.hasTable ? signalTableOf(v) : null,
+    signalTopic: signals.topic,
+    notifications: notificationSettings(v),
     chunkSize: v['incremental.snapshot.chunk.size'],
     streaming: { isOn: oneOf(v['streaming.mode']) === 'auto', bufferBytes: v['streaming.buffer.bytes'] },
     tables: (table, schema) => schemas(schema) && tables(table),

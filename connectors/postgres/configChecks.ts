@@ -1,10 +1,11 @@
 /** Checks of the source's config beyond single values. Options of Debezium that are not there yet are refused. */
 import type { Config, ConfigError, ConfigValues } from '../../runtime/api/index.ts';
+import { isShapingKey, parseShaping } from '../shared/columnShaping.ts';
 import { parseKeyColumns } from '../shared/keyColumns.ts';
 import { misspeltKeys } from '../shared/misspeltKeys.ts';
+import { signalKeyErrors } from '../shared/signalKeys.ts';
 import { parseFilter } from '../shared/textFilter.ts';
 import { sourceKeys } from './configKeys.ts';
-import { isShapingKey, parseShaping } from './source/columnShaping.ts';
 
 type Values = ConfigValues<typeof sourceKeys>;
 
@@ -31,11 +32,6 @@ const REFUSED: readonly {
     keys: /^(include\.unknown\.datatypes|skip\.messages\.without\.change|include\.schema\.comments)$/,
     isSet: isGiven,
     why: 'not supported yet, and events would differ',
-  },
-  {
-    keys: /^signal\.enabled\.channels$/,
-    isSet: value => value.split(',').some(channel => !/^(source)?$/.test(channel.trim())),
-    why: 'only the channel source is supported yet, and signals of others would not be followed',
   },
   {
     keys: /^replica\.identity\.autoset\.values$/,
@@ -68,7 +64,7 @@ const RENAMED: ReadonlyMap<string, string> = new Map([
 
 /** Options without effect on events, or whose only supported value is the default. */
 const IGNORED =
-  /^(max\.queue\.size|errors\.max\.retries|snapshot\.isolation\.mode|streaming\.delay\.ms|signal\.poll\.interval\.ms|notification\.|read\.only|incremental\.snapshot\.(allow|watermarking)\.|retriable\.restart\.connector\.wait\.ms|connection\.validation\.timeout\.ms|flush\.lsn\.source|offset\.mismatch\.strategy|schema\.refresh\.mode|slot\.stream\.params|xmin\.fetch\.interval\.ms|database\.(query\.timeout\.ms|sslfactory)|guardrail\.|topic\.cache\.size|snapshot\.tables\.order\.by\.row\.count|schema\.history\.|lsn\.flush\.|openlineage\.|advanced\.metrics\.)/;
+  /^(max\.queue\.size|errors\.max\.retries|snapshot\.isolation\.mode|streaming\.delay\.ms|signal\.poll\.interval\.ms|signal\.kafka\.(groupId|bootstrap\.servers|poll\.timeout\.ms)$|signal\.consumer\.|read\.only|incremental\.snapshot\.(allow|watermarking)\.|retriable\.restart\.connector\.wait\.ms|connection\.validation\.timeout\.ms|flush\.lsn\.source|offset\.mismatch\.strategy|schema\.refresh\.mode|slot\.stream\.params|xmin\.fetch\.interval\.ms|database\.(query\.timeout\.ms|sslfactory)|guardrail\.|topic\.cache\.size|snapshot\.tables\.order\.by\.row\.count|schema\.history\.|lsn\.flush\.|openlineage\.|advanced\.metrics\.)/;
 
 /** Read beside the keys of the definition. */
 const FURTHER = /^(snapshot\.select\.statement\.overrides\.|topic\.heartbeat\.name$)/;
@@ -98,7 +94,12 @@ export function keyChecks(config: Config): ConfigError[] {
     const refused = REFUSED.find(({ keys, isSet }) => keys.test(key) && isSet(value));
     if (refused !== undefined) errors.push(invalid(key, value, `${refused.why}; remove it`));
   }
-  return [...errors, ...parseShaping(config).errors, ...misspeltKeys(config, Object.keys(sourceKeys), readsKey)];
+  return [
+    ...errors,
+    ...signalKeyErrors(config),
+    ...parseShaping(config).errors,
+    ...misspeltKeys(config, Object.keys(sourceKeys), readsKey),
+  ];
 }
 
 /** What single values do not show: options that exclude each other, malformed lists. */

@@ -1,5 +1,6 @@
 /** The source's options: Debezium's names and defaults. */
 import type { ConfigKeys } from '../../runtime/api/index.ts';
+import { signalKeys } from '../shared/signalKeys.ts';
 
 const list = (documentation: string) =>
   ({ type: 'STRING', default: null, importance: 'MEDIUM', documentation, group: 'Filters' }) as const;
@@ -105,6 +106,10 @@ export const sourceKeys = {
     'Whether the slot is dropped when the task stops. Changes made until it starts again are lost then.',
   ),
   'slot.failover': flag(false, 'Whether the slot is synchronised to standbys (PostgreSQL 17).'),
+  'slot.two.phase': flag(
+    false,
+    'Whether the server sends prepared transactions when they are prepared (PostgreSQL 15) and not after their commit. Events are the same, and come at COMMIT PREPARED.',
+  ),
   'slot.max.retries': number(
     6,
     'Attempts to connect to a slot, and to reconnect after a lost connection, before the task fails.',
@@ -204,7 +209,7 @@ export const sourceKeys = {
     documentation:
       'Table (schema.table) with columns id, type and data whose inserted rows are signals, such as for incremental snapshots.',
   },
-  'signal.enabled.channels': text('source', 'Where signals come from. Only source, the signal table, is supported.'),
+  ...signalKeys,
   'incremental.snapshot.chunk.size': number(1024, 'Rows that an incremental snapshot reads at a time.', 1),
   'streaming.mode': choice(
     ['auto', 'off'],

@@ -2,6 +2,6 @@
 export interface TaskMetrics {
   /** Sets a gauge. */
   gauge(name: string, value: number): void;
-  /** Adds to a counter. */
-  count(name: string, by?: number): void;
+  /** Adds to a counter; `topic` keeps one for each topic. */
+  count(name: string, by?: number, topic?: string): void;
 }

@@ -16,6 +16,7 @@ export interface TaskSnapshot {
   readonly timings: Readonly<Partial<Record<TaskTiming, TimingSnapshot>>>;
   /** What the connector itself reports, under its names. */
   readonly ownGauges: Readonly<Record<string, number>>;
+  /** Names, some with a topic behind a space. */
   readonly ownCounters: Readonly<Record<string, number>>;
 }
 
@@ -46,8 +47,9 @@ export class TaskMeter implements TaskMetrics {
     this.#ownGauges[name] = value;
   }
 
-  count(name: string, by = 1): void {
-    this.#ownCounters[name] = (this.#ownCounters[name] ?? 0) + by;
+  count(name: string, by = 1, topic = ''): void {
+    const key = topic === '' ? name : `${name} ${topic}`;
+    this.#ownCounters[key] = (this.#ownCounters[key] ?? 0) + by;
   }
 
   snapshot(): TaskSnapshot {

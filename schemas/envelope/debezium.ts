@@ -5,6 +5,7 @@
 import {
   array,
   INT64,
+  map,
   OPTIONAL_INT64,
   OPTIONAL_STRING,
   optional,
@@ -116,6 +117,16 @@ const common = (name: string, fields: readonly NamedSchema[]): StructSchema =>
 /** Heartbeat topic. */
 export const heartbeatKey: StructSchema = common('ServerNameKey', [['serverName', STRING]]);
 export const heartbeatValue: StructSchema = common('Heartbeat', [['ts_ms', INT64]]);
+
+/** Notification topic. */
+export const notificationKey: StructSchema = common('NotificationKey', [['id', STRING]]);
+export const notificationValue: StructSchema = common('Notification', [
+  ['id', STRING],
+  ['type', STRING],
+  ['aggregate_type', STRING],
+  ['additional_data', map(STRING, STRING, { optional: true })],
+  ['timestamp', INT64],
+]);
 
 /** Transaction topic: one record where a transaction begins, one with its counts where it ends. */
 export const transactionKey: StructSchema = common('TransactionMetadataKey', [['id', STRING]]);

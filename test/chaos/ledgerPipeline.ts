@@ -8,6 +8,7 @@ import type { BrokerSettings } from '../../runtime/broker/port.ts';
 import { compareTables } from '../demo/compareTables.ts';
 import { LocalKafka } from '../services/localKafka.ts';
 import { LocalPostgres } from '../services/localPostgres.ts';
+import { TcpProxy } from '../services/tcpProxy.ts';
 import { waitUntil } from '../services/waitUntil.ts';
 import { WorkerProcess } from '../services/workerProcess.ts';
 import { createLedger, LEDGER_TABLES } from './ledger.ts';
@@ -19,8 +20,29 @@ interface Parts {
   readonly kafka: LocalKafka | null;
   readonly dataDir: string;
   readonly worker: WorkerProcess;
+  readonly networks: Networks | null;
 }
 
+/** What the worker reaches the databases through. */
+interface Networks {
+  readonly source: TcpProxy;
+  readonly target: TcpProxy;
+}
+
+export interface PipelineOptions {
+  readonly broker: 'embedded' | 'kafka';
+  /** Rows of the table that makes the snapshot long. */
+  readonly volumeRows: number;
+  /** Whether the databases are reached through networks that can be cut. */
+  readonly hasNetworks?: boolean;
+  /** Whether a second sink appends each event of the counters to a table without a key, exactly once. */
+  readonly hasLog?: boolean;
+  readonly source?: Readonly<Record<string, string>>;
+  readonly sink?: Readonly<Record<string, string>>;
+}
+
+const LOG_TABLE = 'counter_log';
+const COUNTER_TOPIC = 'ledger.public.counter';
 const APPLICATIONS = "application_name LIKE 'millrace%'";
 const SNAPSHOT_START_TIMEOUT_MS = 60_000;
 /** task.shutdown.graceful.timeout.ms, and a little for statuses and connections. */
@@ -37,6 +59,7 @@ export class LedgerPipeline {
   /** null = the embedded broker. */
   readonly kafka: LocalKafka | null;
   readonly worker: WorkerProcess;
+  readonly networks: Networks | null;
   readonly #dataDir: string;
   readonly #cleanups: readonly (() => Promise<void>)[];
 
@@ -45,15 +68,13 @@ export class LedgerPipeline {
     this.target = parts.target;
     this.kafka = parts.kafka;
     this.worker = parts.worker;
+    this.networks = parts.networks;
     this.#dataDir = parts.dataDir;
     this.#cleanups = cleanups;
   }
 
-  static async start(
-    broker: 'embedded' | 'kafka',
-    volumeRows: number,
-    sourceConfig: Readonly<Record<string, string>> = {},
-  ): Promise<LedgerPipeline> {
+  static async start(options: PipelineOptions): Promise<LedgerPipeline> {
+    const { broker, volumeRows } = options;
     const cleanups: (() => Promise<void>)[] = [];
     try {
       const source = await LocalPostgres.start({ fsync: 'off' });
@@ -78,8 +99,12 @@ export class LedgerPipeline {
         CONNECT_ERRORS_RESTART_DELAY_MAX_MS: '2000',
       });
       cleanups.push(() => worker.kill());
-      await createConnectors(worker, source.port, target.port, sourceConfig);
-      return new LedgerPipeline({ source, target, kafka, dataDir, worker }, cleanups);
+      const networks = options.hasNetworks === true ? await openNetworks(source, target, cleanups) : null;
+      const sourcePort = networks?.source.port ?? source.port;
+      const targetPort = networks?.target.port ?? target.port;
+      await createConnectors(worker, sourcePort, targetPort, options);
+      if (options.hasLog === true) await createLog(worker, target.url('copy'), targetPort);
+      return new LedgerPipeline({ source, target, kafka, dataDir, worker, networks }, cleanups);
     } catch (error) {
       for (const cleanup of cleanups.reverse()) await cleanup();
       throw error;
@@ -154,6 +179,19 @@ export class LedgerPipeline {
     });
   }
 
+  /** Waits until the log has each record of the topic of the counters; throws where it has one twice. Returns how many there are. */
+  async logHasAllOnce(timeoutMs: number): Promise<number> {
+    const ends = await this.topicEnds(COUNTER_TOPIC);
+    const wanted = ends.reduce((sum, end) => sum + end, 0);
+    const counts = async (): Promise<{ rows: number; records: number }> => {
+      const sql = `SELECT count(*)::float8 AS rows, count(DISTINCT (__connect_partition, __connect_offset))::float8 AS records FROM ${LOG_TABLE}`;
+      return (await rowsOf(this.targetUrl, sql))[0] as { rows: number; records: number };
+    };
+    await waitUntil('the log has all records', timeoutMs, async () => (await counts()).records >= wanted, 500);
+    assert.deepEqual(await counts(), { rows: wanted, records: wanted }, 'records in the log');
+    return wanted;
+  }
+
   /** A worker that has nothing to do takes next to no time of a core. Returns how much. */
   async idleCpu(): Promise<number> {
     const before = await cpuSeconds(this.worker.pid);
@@ -226,7 +264,7 @@ async function createConnectors(
   worker: WorkerProcess,
   sourcePort: number,
   targetPort: number,
-  sourceConfig: Readonly<Record<string, string>>,
+  options: PipelineOptions,
 ): Promise<void> {
   await worker.createConnector('ledger-source', {
     'connector.class': 'io.debezium.connector.postgresql.PostgresConnector',
@@ -237,20 +275,54 @@ async function createConnectors(
     'database.dbname': 'ledger',
     'topic.prefix': 'ledger',
     'plugin.name': 'pgoutput',
-    ...sourceConfig,
+    ...options.source,
   });
   await worker.createConnector('ledger-sink', {
-    'connector.class': 'millrace.PostgresSink',
+    ...sinkTo(targetPort),
     'topics.regex': 'ledger\\.public\\..*',
-    'connection.url': `postgres://postgres:postgres@127.0.0.1:${targetPort}/copy`,
     'table.name.format': '${source.table}',
     'insert.mode': 'upsert',
     'pk.mode': 'record_key',
     'delete.enabled': 'true',
     'auto.create': 'true',
-    'consumer.override.metadata.max.age.ms': '1000',
-    'consumer.override.session.timeout.ms': '6000',
+    ...options.sink,
   });
+}
+
+const sinkTo = (port: number): Readonly<Record<string, string>> => ({
+  'connector.class': 'millrace.PostgresSink',
+  'connection.url': `postgres://postgres:postgres@127.0.0.1:${port}/copy`,
+  'consumer.override.metadata.max.age.ms': '1000',
+  'consumer.override.session.timeout.ms': '6000',
+});
+
+/** Nothing but the sink's own care keeps a record out of this table that is there already. */
+async function createLog(worker: WorkerProcess, targetUrl: string, targetPort: number): Promise<void> {
+  await rowsOf(
+    targetUrl,
+    `CREATE TABLE ${LOG_TABLE} (__connect_topic text, __connect_partition integer, __connect_offset bigint, id integer, n integer, note text)`,
+  );
+  await worker.createConnector('ledger-log', {
+    ...sinkTo(targetPort),
+    topics: COUNTER_TOPIC,
+    'table.name.format': LOG_TABLE,
+    'insert.mode': 'insert',
+    'pk.mode': 'kafka',
+    'delivery.guarantee': 'exactly-once',
+  });
+}
+
+async function openNetworks(
+  source: LocalPostgres,
+  target: LocalPostgres,
+  cleanups: (() => Promise<void>)[],
+): Promise<Networks> {
+  const [sourceProxy, targetProxy] = [await TcpProxy.open(source.port), await TcpProxy.open(target.port)];
+  cleanups.push(
+    () => sourceProxy.close(),
+    () => targetProxy.close(),
+  );
+  return { source: sourceProxy, target: targetProxy };
 }
 
 async function cpuSeconds(pid: number): Promise<number> {

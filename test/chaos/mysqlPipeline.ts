@@ -1,175 +1,114 @@
-/** A MySQL of its own with a ledger, a worker, and the two connectors that copy the ledger to another database; the source reaches the server by a proxy. */
+/** A worker of its own between a database of the MySQL server and another one, and what both tables must have in the end. */
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Connection } from 'mysql2/promise';
-import type { BrokerSettings } from '../../runtime/broker/port.ts';
-import { compareMysqlTables } from '../services/compareMysqlTables.ts';
-import { connectMysql, LocalMysql } from '../services/localMysql.ts';
-import { TcpProxy } from '../services/tcpProxy.ts';
+import type { Connection, RowDataPacket } from 'mysql2/promise';
+import { connect, servers } from '../connectors/mysql/sink/mysqlTarget.ts';
 import { waitUntil } from '../services/waitUntil.ts';
 import { WorkerProcess } from '../services/workerProcess.ts';
 
-export const SOURCE = 'ledger-source';
-export const SINK = 'ledger-sink';
+const END_ID = 99_999_999;
 
-interface PipelineOptions {
-  /** Statements that make the source's tables. */
-  readonly schema: string;
-  readonly tables: readonly string[];
-  readonly mysqlArgs?: readonly string[];
-  readonly source?: Readonly<Record<string, string>>;
-  readonly sink?: Readonly<Record<string, string>>;
-}
+type Cleanup = { after(f: () => Promise<void>): void };
 
 export class MysqlPipeline {
-  readonly server: LocalMysql;
-  readonly proxy: TcpProxy;
+  readonly source: string;
+  readonly target: string;
+  readonly sql: Connection;
   readonly worker: WorkerProcess;
-  readonly brokerSettings: BrokerSettings;
-  readonly #tables: readonly string[];
-  readonly #sourceConfig: Readonly<Record<string, string>>;
-  readonly #cleanups: readonly (() => Promise<void>)[];
+  readonly url = servers[0]![1];
 
-  private constructor(
-    server: LocalMysql,
-    proxy: TcpProxy,
-    worker: WorkerProcess,
-    dataDir: string,
-    options: PipelineOptions,
-    cleanups: readonly (() => Promise<void>)[],
-  ) {
-    this.server = server;
-    this.proxy = proxy;
+  private constructor(names: { source: string; target: string }, sql: Connection, worker: WorkerProcess) {
+    this.source = names.source;
+    this.target = names.target;
+    this.sql = sql;
     this.worker = worker;
-    this.brokerSettings = { kind: 'embedded', dataDir };
-    this.#tables = options.tables;
-    this.#sourceConfig = sourceConfig(proxy.port, options);
-    this.#cleanups = cleanups;
   }
 
-  static async start(options: PipelineOptions): Promise<MysqlPipeline> {
-    const cleanups: (() => Promise<void>)[] = [];
-    try {
-      const server = await LocalMysql.start(options.mysqlArgs);
-      cleanups.push(() => server.stop());
-      const client = await server.connect();
-      await client.query('CREATE DATABASE ledger; CREATE DATABASE copy; USE ledger');
-      await client.query(options.schema);
-      await client.end();
-      const proxy = await TcpProxy.open(server.port);
-      cleanups.push(() => proxy.close());
-      const dataDir = await mkdtemp(join(tmpdir(), 'millrace-mysql-faults-'));
-      cleanups.push(() => rm(dataDir, { recursive: true, force: true }));
-      const worker = await WorkerProcess.start(['--data-dir', dataDir], {
-        CONNECT_OFFSET_FLUSH_INTERVAL_MS: '500',
-        // faults come faster than any user's: they shall meet tasks that run
-        CONNECT_ERRORS_RESTART_MAX: '-1',
-        CONNECT_ERRORS_RESTART_DELAY_MAX_MS: '2000',
-      });
-      cleanups.push(() => worker.kill());
-      const pipeline = new MysqlPipeline(server, proxy, worker, dataDir, options, cleanups);
-      await worker.createConnector(SOURCE, pipeline.#sourceConfig);
-      await worker.createConnector(SINK, sinkConfig(server.port, options));
-      return pipeline;
-    } catch (error) {
-      for (const cleanup of cleanups.reverse()) await cleanup();
-      throw error;
+  /** Both databases have the table `t` of the statement, the source's is used. */
+  static async open(t: Cleanup, createTable: string): Promise<MysqlPipeline> {
+    const id = randomBytes(5).toString('hex');
+    const [source, target] = [`from_${id}`, `to_${id}`];
+    const sql = await connect(servers[0]![1]);
+    t.after(async () => {
+      await sql.query(`DROP DATABASE IF EXISTS ${source}; DROP DATABASE IF EXISTS ${target}`);
+      await sql.end();
+    });
+    await sql.query("SET time_zone = '+00:00'");
+    for (const name of [target, source]) {
+      await sql.query(`CREATE DATABASE ${name} CHARACTER SET utf8mb4; USE ${name}; ${createTable}`);
     }
+    const dataDir = await mkdtemp(join(tmpdir(), 'millrace-mysql-'));
+    t.after(() => rm(dataDir, { recursive: true, force: true }));
+    const worker = await WorkerProcess.start(['--data-dir', dataDir], {
+      CONNECT_ERRORS_RESTART_MAX: '-1',
+      CONNECT_ERRORS_RESTART_DELAY_MAX_MS: '1000',
+    });
+    t.after(() => worker.kill());
+    return new MysqlPipeline({ source, target }, sql, worker);
   }
 
-  get registryUrl(): string {
-    return `${this.worker.url}/registry`;
+  get topic(): string {
+    return `${this.source}.${this.source}.t`;
   }
 
-  get sourceUrl(): string {
-    return this.server.url('ledger');
+  async startSource(config: Readonly<Record<string, string>> = {}): Promise<void> {
+    const { hostname, port, username } = new URL(this.url);
+    await this.worker.createConnector('source', {
+      'connector.class': 'millrace.MysqlSource',
+      'database.hostname': hostname,
+      'database.port': port,
+      'database.user': username,
+      'database.include.list': this.source,
+      'topic.prefix': this.source,
+      'include.schema.changes': 'false',
+      'topic.creation.default.partitions': '2',
+      'topic.creation.default.replication.factor': '1',
+      ...config,
+    });
   }
 
-  async query(statements: string): Promise<void> {
-    const client = await connectMysql(this.sourceUrl);
-    await client.query(statements).finally(() => client.destroy());
+  async startSink(config: Readonly<Record<string, string>> = {}): Promise<void> {
+    await this.worker.createConnector('sink', {
+      'connector.class': 'millrace.MySqlSink',
+      topics: this.topic,
+      'connection.url': `jdbc:${this.url}/${this.target}`,
+      'table.name.format': 't',
+      'insert.mode': 'upsert',
+      'pk.mode': 'record_key',
+      'delete.enabled': 'true',
+      ...config,
+    });
   }
 
-  /** Creates the source again with other options; its offsets stay. */
-  async setSource(extra: Readonly<Record<string, string>>): Promise<void> {
-    await this.worker.request('PUT', `/connectors/${SOURCE}/config`, { ...this.#sourceConfig, ...extra });
+  async rows(sql: string): Promise<Record<string, unknown>[]> {
+    return (await this.sql.query<RowDataPacket[]>(sql))[0];
   }
 
-  /** Whether all rows were read and a restart goes on in the log. */
-  async isStreaming(): Promise<boolean> {
-    const { offsets } = await this.worker.request<{ offsets: { offset: Record<string, unknown> }[] }>(
-      'GET',
-      `/connectors/${SOURCE}/offsets`,
+  /** A last row goes through: all before it have come, of its partition at least; the caller compares until it is the same. */
+  async finish(timeoutMs: number): Promise<void> {
+    await this.sql.query(`INSERT INTO ${this.source}.t (id) VALUES (${END_ID})`);
+    await waitUntil('the last row has come', timeoutMs, async () => {
+      const failures = await this.worker.failures();
+      if (failures.length > 0) throw new Error(failures.join('\n'));
+      return (await this.rows(`SELECT id FROM ${this.target}.t WHERE id = ${END_ID}`)).length > 0;
+    });
+  }
+
+  /** Rows that differ, or are in one table only. Texts are compared by their bytes. */
+  async differences(columns: readonly string[]): Promise<number> {
+    const { source, target } = this;
+    const same = columns.map(name => `(${same_(name)})`).join(' AND ');
+    const [row] = await this.rows(
+      `SELECT (SELECT COUNT(*) FROM ${source}.t s LEFT JOIN ${target}.t d ON d.id = s.id WHERE d.id IS NULL OR NOT (${same}))
+            + (SELECT COUNT(*) FROM ${target}.t d LEFT JOIN ${source}.t s ON s.id = d.id WHERE s.id IS NULL) AS n`,
     );
-    return offsets.some(({ offset }) => offset.snapshot === undefined || offset.snapshot_completed === true);
-  }
-
-  /** The message of the source's failure; null while it has none. */
-  async failure(): Promise<string | null> {
-    const { tasks } = await this.worker.status(SOURCE);
-    return tasks.find(task => task.trace !== undefined)?.trace ?? null;
-  }
-
-  /** Waits until the target equals the source, row by row. */
-  async caughtUp(timeoutMs: number): Promise<void> {
-    let last = '';
-    const clients: Connection[] = [];
-    try {
-      for (const database of ['ledger', 'copy']) clients.push(await this.server.connect(database));
-      const [source, target] = clients as [Connection, Connection];
-      await waitUntil(
-        'the target equals the source',
-        timeoutMs,
-        async () => {
-          const { rows, differences, examples } = await compareMysqlTables(source, target, this.#tables);
-          last = `${differences} of ${rows} rows differ: ${examples.join('; ')}`;
-          return rows > 0 && differences === 0;
-        },
-        500,
-      );
-    } catch (error) {
-      throw new Error(last === '' ? (error as Error).message : last, { cause: error });
-    } finally {
-      for (const client of clients) await client.end();
-    }
-  }
-
-  /** For the message of a failure. */
-  async describe(): Promise<string> {
-    const ask = (path: string): Promise<unknown> => this.worker.request('GET', path).catch(String);
-    const paths = ['/connectors?expand=status', `/connectors/${SOURCE}/offsets`, `/connectors/${SINK}/offsets`];
-    return `${JSON.stringify(await Promise.all(paths.map(ask)), null, 1)}\n${this.worker.output}`;
-  }
-
-  async close(): Promise<void> {
-    for (const cleanup of [...this.#cleanups].reverse()) await cleanup();
+    return Number(row!.n);
   }
 }
 
-const sourceConfig = (port: number, { tables, source }: PipelineOptions): Record<string, string> => ({
-  'connector.class': 'io.debezium.connector.mysql.MySqlConnector',
-  'database.hostname': '127.0.0.1',
-  'database.port': String(port),
-  'database.user': 'root',
-  'database.include.list': 'ledger',
-  'table.include.list': tables.map(table => `ledger.${table}`).join(','),
-  'topic.prefix': 'ledger',
-  'connect.keep.alive.interval.ms': '3000',
-  ...source,
-});
-
-const sinkConfig = (port: number, { sink }: PipelineOptions): Record<string, string> => ({
-  'connector.class': 'millrace.MySqlSink',
-  'topics.regex': 'ledger\\.ledger\\..*',
-  'connection.url': `mysql://root@127.0.0.1:${port}/copy`,
-  'table.name.format': '${source.table}',
-  'insert.mode': 'upsert',
-  'pk.mode': 'record_key',
-  'delete.enabled': 'true',
-  'auto.create': 'true',
-  'auto.evolve': 'true',
-  'consumer.override.metadata.max.age.ms': '1000',
-  'consumer.override.session.timeout.ms': '6000',
-  ...sink,
-});
+const same_ = (name: string): string => {
+  const text = (side: string): string => `CAST(CONCAT(${side}.${name}) AS BINARY)`;
+  return `s.${name} <=> d.${name} AND ${text('s')} <=> ${text('d')}`;
+};

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { waitUntil } from '../services/waitUntil.ts';
-import { MysqlPipeline } from './mysqlPipeline.ts';
+import { MysqlLedgerPipeline } from './mysqlLedgerPipeline.ts';
 import { topicEnds } from './topicCheck.ts';
 
 const TIMEOUT_MS = 120_000;
@@ -10,7 +10,7 @@ const MIB = 1024 * 1024;
 
 /** With the limits as they are the row is refused by an error that names them; with raised limits it arrives. */
 export async function rowOf64MiB(): Promise<void> {
-  const pipeline = await MysqlPipeline.start({
+  const pipeline = await MysqlLedgerPipeline.start({
     schema: 'CREATE TABLE big (id int PRIMARY KEY, body longtext)',
     tables: ['big'],
     mysqlArgs: ['--max-allowed-packet=512M'],
@@ -46,7 +46,7 @@ export interface LargeTransaction {
 
 /** Memory of the worker stays bounded however long a transaction is. */
 export async function largeTransaction(run: LargeTransaction): Promise<void> {
-  const pipeline = await MysqlPipeline.start({
+  const pipeline = await MysqlLedgerPipeline.start({
     schema: `CREATE TABLE many (id int PRIMARY KEY, body longtext);
       CREATE PROCEDURE fill(count int) BEGIN
         DECLARE n int DEFAULT 0;

@@ -1,14 +1,19 @@
+/** FAULTS (30) random faults with each broker, or with FAULT_BROKER only; FAULT_SEED repeats a run. The sinks deliver exactly once. */
 import { describe, it } from 'node:test';
 import { runFaults } from './runFaults.ts';
 
-describe('PostgreSQL to PostgreSQL under 30 random faults', () => {
+const FAULTS = Number(process.env.FAULTS ?? 30);
+
+describe(`PostgreSQL to PostgreSQL under ${FAULTS} random faults`, () => {
   for (const broker of ['embedded', 'kafka'] as const) {
-    it(`loses nothing with the ${broker} broker`, async t => {
+    if ((process.env.FAULT_BROKER ?? broker) !== broker) continue;
+    it(`loses and repeats nothing with the ${broker} broker`, async t => {
       const seed = Number(process.env.FAULT_SEED ?? Date.now() % 2 ** 32);
       t.diagnostic(`FAULT_SEED=${seed}`);
       await runFaults({
         broker,
-        faults: 30,
+        delivery: 'exactly-once',
+        faults: FAULTS,
         volumeRows: 300_000,
         seed,
         maxPauseMs: 3000,

@@ -8,10 +8,13 @@ import { avroConverter } from '../services/avroConverter.ts';
 import { waitUntil } from '../services/waitUntil.ts';
 import { finalCounts, LedgerLoad } from './ledger.ts';
 import { LedgerPipeline } from './ledgerPipeline.ts';
+import { randomOf } from './random.ts';
 import { checkTopics } from './topicCheck.ts';
 
 export interface FaultRun {
   readonly broker: 'embedded' | 'kafka';
+  /** Of the sink that keeps the target equal; the one that logs is exactly-once always. */
+  readonly delivery: 'at-least-once' | 'exactly-once';
   readonly faults: number;
   /** Rows of the table that makes the snapshot long. */
   readonly volumeRows: number;
@@ -23,28 +26,24 @@ export interface FaultRun {
 
 const LANES = 2;
 const SNAPSHOT_TIMEOUT_MS = 120_000;
-/** From the last fault on. The longest wait before a restart is part of it, and all that was written meanwhile. */
-const CATCH_UP_TIMEOUT_MS = 300_000;
-
-/** Numbers in [0, 1) from a seed (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+/** From the last fault on. The longest wait before a restart is part of it, and all that was written meanwhile: more with more faults. */
+const catchUpTimeoutMs = (faults: number): number => Math.max(300_000, faults * 9_000);
 
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms));
 
 type Fault = readonly [name: string, strike: () => Promise<void>];
 
 export async function runFaults(run: FaultRun): Promise<void> {
-  const random = randomFrom(run.seed);
+  const below = randomOf(run.seed);
+  const random = (): number => below(2 ** 32) / 2 ** 32;
   const started = Date.now();
-  const pipeline = await LedgerPipeline.start(run.broker, run.volumeRows);
+  const pipeline = await LedgerPipeline.start({
+    broker: run.broker,
+    volumeRows: run.volumeRows,
+    hasNetworks: true,
+    hasLog: true,
+    sink: { 'delivery.guarantee': run.delivery },
+  });
   const stopLoad = new AbortController();
   const lanes = Array.from({ length: LANES }, (_, lane) => new LedgerLoad(pipeline.sourceUrl, lane, LANES));
   const loading = Promise.all(lanes.map(load => load.run(stopLoad.signal)));
@@ -82,12 +81,13 @@ export async function runFaults(run: FaultRun): Promise<void> {
     await loading;
 
     const lastFault = Date.now();
-    await pipeline.caughtUp(CATCH_UP_TIMEOUT_MS);
+    await pipeline.caughtUp(catchUpTimeoutMs(run.faults));
     const recoveredMs = Date.now() - lastFault;
+    const logged = await pipeline.logHasAllOnce(catchUpTimeoutMs(run.faults));
     const commits = lanes.reduce((sum, load) => sum + load.commits, 0);
     run.report(
       `${run.broker}: ${total()} faults (${[...counts].map(([name, times]) => `${times} × ${name}`).join(', ')}), ${duringSnapshot} of them during the snapshot; ` +
-        `${commits} commits; equal ${recoveredMs} ms after the load's end; ${Date.now() - started} ms in all`,
+        `${commits} commits; equal ${recoveredMs} ms after the load's end; ${logged} records of counters, each once in the log; ${Date.now() - started} ms in all`,
     );
     assert.ok(duringSnapshot >= 3, `only ${duringSnapshot} faults met the snapshot: it is too short`);
     assert.ok(commits > run.faults * 10, `only ${commits} commits`);
@@ -115,7 +115,7 @@ export async function runFaults(run: FaultRun): Promise<void> {
 
 /** Those that interrupt the snapshot first. */
 function faultsOf(pipeline: LedgerPipeline, random: () => number): readonly Fault[] {
-  const { source, target, worker, kafka } = pipeline;
+  const { source, target, worker, kafka, networks } = pipeline;
   const faults: Fault[] = [
     [
       'source database',
@@ -144,6 +144,16 @@ function faultsOf(pipeline: LedgerPipeline, random: () => number): readonly Faul
       },
     ],
   ];
+  for (const [name, network] of Object.entries(networks ?? {})) {
+    faults.push([
+      `network of the ${name}`,
+      async () => {
+        network.cut();
+        await pause(random() * 1000);
+        network.restore();
+      },
+    ]);
+  }
   if (kafka !== null) {
     faults.push([
       'broker',

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { avroConverter } from '../services/avroConverter.ts';
 import { waitUntil } from '../services/waitUntil.ts';
 import { DdlStorm, finalCounts, LEDGER, LEDGER_TABLES, MysqlLedgerLoad } from './mysqlLedger.ts';
-import { MysqlPipeline, SOURCE } from './mysqlPipeline.ts';
+import { MysqlLedgerPipeline, SOURCE } from './mysqlLedgerPipeline.ts';
 import { checkTopics, topicEnds } from './topicCheck.ts';
 
 export interface MysqlFaultRun {
@@ -30,7 +30,7 @@ const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(r
 
 export async function runMysqlFaults(run: MysqlFaultRun): Promise<void> {
   const started = Date.now();
-  const pipeline = await MysqlPipeline.start({ schema: LEDGER, tables: LEDGER_TABLES });
+  const pipeline = await MysqlLedgerPipeline.start({ schema: LEDGER, tables: LEDGER_TABLES });
   const end = new AbortController();
   const loads = Array.from({ length: LANES }, (_, lane) => new MysqlLedgerLoad(pipeline.sourceUrl, lane, LANES));
   const storm = new DdlStorm(pipeline.sourceUrl, DDL_PAUSE_MS);
@@ -80,7 +80,7 @@ export async function runMysqlFaults(run: MysqlFaultRun): Promise<void> {
 }
 
 /** Another file every second. */
-async function rotate(pipeline: MysqlPipeline, signal: AbortSignal): Promise<void> {
+async function rotate(pipeline: MysqlLedgerPipeline, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await pipeline.query('FLUSH BINARY LOGS').catch(() => {}); // it is down
     await pause(ROTATE_MS);
@@ -89,7 +89,7 @@ async function rotate(pipeline: MysqlPipeline, signal: AbortSignal): Promise<voi
 
 type Fault = readonly [name: string, strike: () => Promise<void>];
 
-const faultsOf = ({ server, worker, proxy }: MysqlPipeline): readonly Fault[] => [
+const faultsOf = ({ server, worker, proxy }: MysqlLedgerPipeline): readonly Fault[] => [
   [
     'worker',
     async () => {
@@ -123,7 +123,7 @@ const faultsOf = ({ server, worker, proxy }: MysqlPipeline): readonly Fault[] =>
 ];
 
 /** What the server removed while nobody read it is told, never skipped; a new snapshot brings the rows. */
-async function purge(pipeline: MysqlPipeline): Promise<void> {
+async function purge(pipeline: MysqlLedgerPipeline): Promise<void> {
   await pipeline.worker.request('PUT', `/connectors/${SOURCE}/stop`);
   await waitUntil(
     'the source is stopped',

@@ -28,10 +28,14 @@ const median = (list: readonly number[]): number => [...list].sort((a, b) => a -
 
 describe(`PostgreSQL to PostgreSQL at full speed for ${SECONDS} s`, () => {
   it('keeps memory, WAL and store small', async t => {
-    const pipeline = await LedgerPipeline.start('embedded', 5000, {
-      'topic.creation.default.partitions': '1',
-      'topic.creation.default.replication.factor': '1',
-      'topic.creation.default.retention.bytes': String(RETENTION_BYTES),
+    const pipeline = await LedgerPipeline.start({
+      broker: 'embedded',
+      volumeRows: 5000,
+      source: {
+        'topic.creation.default.partitions': '1',
+        'topic.creation.default.replication.factor': '1',
+        'topic.creation.default.retention.bytes': String(RETENTION_BYTES),
+      },
     });
     const stop = new AbortController();
     const lanes = Array.from({ length: LANES }, (_, lane) => new LedgerLoad(pipeline.sourceUrl, lane, LANES));

@@ -64,7 +64,19 @@ export function topicEnds(settings: BrokerSettings, topic: string): Promise<read
 
 type OnEnvelope = (op: string, before: Struct | null, after: Struct | null, partition: number, offset: number) => void;
 
-function readEnvelopes({ settings, converter }: TopicCheck, topic: string, onEnvelope: OnEnvelope): Promise<void> {
+function readEnvelopes(check: TopicCheck, topic: string, onEnvelope: OnEnvelope): Promise<void> {
+  return readValues(check, topic, (envelope, partition, offset) => {
+    const [before, after] = (['before', 'after'] as const).map(name => envelope.get(name) as Struct | null);
+    onEnvelope(envelope.get('op') as string, before!, after!, partition, offset);
+  });
+}
+
+/** All values of a topic in the order of each partition, without tombstones. */
+export function readValues(
+  { settings, converter }: { readonly settings: BrokerSettings; readonly converter: Converter },
+  topic: string,
+  onValue: (value: Struct, partition: number, offset: number) => void,
+): Promise<void> {
   return withBroker(settings, async broker => {
     const ends = await partitionEnds(broker, topic);
     const consumer = broker.consumer({ clientId: 'check', groupId: null });
@@ -75,9 +87,8 @@ function readEnvelopes({ settings, converter }: TopicCheck, topic: string, onEnv
         for (let i = 0; i < count; i++) {
           const [start, end] = [valueStarts[i]!, valueEnds[i]!];
           if (start < 0) continue; // a tombstone
-          const envelope = (await converter.decoder(topic, bytes, start, end)).decode(bytes, start, end) as Struct;
-          const [before, after] = (['before', 'after'] as const).map(name => envelope.get(name) as Struct | null);
-          onEnvelope(envelope.get('op') as string, before!, after!, fetched.partition, offsets[i]!);
+          const value = (await converter.decoder(topic, bytes, start, end)).decode(bytes, start, end) as Struct;
+          onValue(value, fetched.partition, offsets[i]!);
         }
       }
     }

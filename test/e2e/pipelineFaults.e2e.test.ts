@@ -8,7 +8,8 @@ describe('PostgreSQL to PostgreSQL under a few faults of each kind', () => {
       t.diagnostic(`FAULT_SEED=${seed}`);
       await runFaults({
         broker,
-        faults: 7,
+        delivery: 'at-least-once',
+        faults: 9,
         volumeRows: 200_000,
         seed,
         maxPauseMs: 1500,

@@ -9,17 +9,21 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 const MOST_DELAYED_BYTES = 16 * 1024 * 1024;
 
 export class TcpProxy {
+  /** Of the connections to come. */
+  targetPort: number;
   readonly #server: Server;
   readonly #delayMs: number;
   readonly #open = new Set<Socket>();
   #isDown = false;
 
   private constructor(targetPort: number, delayMs: number) {
+    this.targetPort = targetPort;
     this.#delayMs = delayMs;
     // half-open sockets: the end of one direction is passed on behind its bytes
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, client => {
       if (this.#isDown) client.resetAndDestroy();
-      else this.#join(client, connect({ host: '127.0.0.1', port: targetPort, allowHalfOpen: true, noDelay: true }));
+      else
+        this.#join(client, connect({ host: '127.0.0.1', port: this.targetPort, allowHalfOpen: true, noDelay: true }));
     });
   }
 

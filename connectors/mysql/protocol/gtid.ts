@@ -12,6 +12,8 @@ export interface Gtid {
 export interface GtidSet {
   add(gtid: Gtid): void;
   has(gtid: Gtid): boolean;
+  /** Whether all of the other set, of the same server's kind, is in this one. */
+  includes(other: GtidSet): boolean;
   copy(): GtidSet;
   toString(): string;
 }
@@ -75,6 +77,15 @@ export class MysqlGtidSet implements GtidSet {
 
   has({ prefix, number }: Gtid): boolean {
     return this.sources.get(prefix)?.some(([first, last]) => number >= first && number <= last) ?? false;
+  }
+
+  includes(other: GtidSet): boolean {
+    if (!(other instanceof MysqlGtidSet)) return false;
+    return [...other.sources].every(([prefix, intervals]) =>
+      intervals.every(([first, last]) =>
+        (this.sources.get(prefix) ?? []).some(([from, to]) => from <= first && last <= to),
+      ),
+    );
   }
 
   copy(): MysqlGtidSet {
@@ -155,6 +166,10 @@ export class MariaGtidList implements GtidSet {
   has({ prefix, number }: Gtid): boolean {
     const last = this.domains.get(MariaGtidList.domainOf(prefix));
     return last !== undefined && number <= last.number;
+  }
+
+  includes(other: GtidSet): boolean {
+    return other instanceof MariaGtidList && [...other.domains.values()].every(gtid => this.has(gtid));
   }
 
   copy(): MariaGtidList {

@@ -21,13 +21,19 @@ const Type = {
   double: 0x0b,
   string: 0x0c,
   opaque: 0x0f,
+  /** Ours: the rest is the document's text. */
+  text: 0xff,
 } as const;
 
 /** Text of the document in bytes[start, end). An empty one, which a NOT NULL column can have been given by old servers, is null. */
 export function jsonText(bytes: Buffer, start: number, end: number): string {
   if (start === end) return 'null';
+  if (bytes[start] === Type.text) return bytes.toString('utf8', start + 1, end);
   return valueText(bytes, bytes[start]!, start + 1, end);
 }
+
+/** A document as text, in the place of one in binary form. */
+export const textDocument = (text: string): Buffer => Buffer.concat([Buffer.of(Type.text), Buffer.from(text)]);
 
 function valueText(b: Buffer, type: number, p: number, end: number): string {
   switch (type) {

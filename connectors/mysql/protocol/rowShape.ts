@@ -87,6 +87,12 @@ export class RowShape {
     return q;
   }
 
+  /** Position behind the value of a column that is not null and begins at q. */
+  behind(bytes: Buffer, q: number, column: number): number {
+    const extent = this.extents[column]!;
+    return extent >= 0 ? q + extent : skip(bytes, q, extent);
+  }
+
   /** Whether two rows differ in one of the columns, as bytes. */
   differ(bytes: Buffer, a: number, b: number, columns: readonly number[]): boolean {
     for (const column of columns) {

@@ -13,18 +13,27 @@ import { inflatePart } from '../protocol/mariaCompression.ts';
 import { PacketReader } from '../protocol/packetReader.ts';
 import { PayloadReader } from '../protocol/transactionPayload.ts';
 import { EventBatches } from './eventBatches.ts';
-import { LogCursor } from './logCursor.ts';
+import { gtidText, LogCursor } from './logCursor.ts';
 import type { LogPosition } from './position.ts';
 import { RowEvents, RowKind } from './rowEvents.ts';
-import { readStatement, type Statement } from './statements.ts';
+import type { LoggedStatement } from './schemaChanges.ts';
+import { isDefinition, readStatement, type Statement } from './statements.ts';
 import { streamError, unsupportedEvent } from './streamError.ts';
 import { TransactionEvents } from './transactionEvents.ts';
 import { TransactionScope } from './transactionScope.ts';
 
 const EMPTY = Buffer.alloc(0);
 
-/** Where a walk stopped: all whole packets read, enough events for a batch, or a table to be looked up. */
-export type Stop = 'end' | 'full' | 'table';
+/** Where a walk stopped: all whole packets read, enough events for a batch, or something to be looked up: a table, or what a statement defines. */
+export type Stop = 'end' | 'full' | 'lookup';
+
+export interface SeenLog {
+  readonly file: string;
+  /** End of the last event. */
+  readonly position: number;
+  readonly gtid: string | null;
+  readonly serverId: number;
+}
 
 export interface DecoderOptions {
   readonly settings: SourceSettings;
@@ -32,10 +41,15 @@ export interface DecoderOptions {
   readonly isCaptured: (database: string, table: string) => boolean;
   /** Whether events carry a CRC-32. */
   readonly hasChecksum: boolean;
+  /** Whether statements that define tables are of interest. */
+  readonly readsDefinitions: boolean;
 }
 
 export class BinlogDecoder {
   readonly rows: RowEvents;
+  /** Set after a stop at a statement that defines tables. */
+  definition: LoggedStatement | null = null;
+  private definitions: SourceBatch[] = [];
   /** After a stop at the end: bytes without which there is no further packet. */
   missing = 1;
   private readonly options: DecoderOptions;
@@ -68,12 +82,24 @@ export class BinlogDecoder {
     return this.cursor.position;
   }
 
+  /** How much of the log has been walked through. */
+  get seen(): SeenLog {
+    const { cursor, payload } = this;
+    return {
+      file: cursor.file,
+      position: payload === null ? cursor.eventEnd : cursor.eventStart,
+      gtid: gtidText(cursor.lastGtid),
+      serverId: cursor.serverId,
+    };
+  }
+
   walk(bytes: Buffer, from: number): { readonly next: number; readonly stop: Stop } {
     this.rows.receivedBytes = bytes.length;
     const { packet } = this;
     let p = from;
     try {
       for (;;) {
+        if (this.isStopped) return { next: p, stop: 'end' };
         if (this.payload !== null && !this.walkPayload()) return { next: p, stop: this.stop };
         if (this.rows.count >= this.options.settings.maxBatchSize) return { next: p, stop: 'full' };
         if (!packet.read(bytes, p)) {
@@ -84,7 +110,7 @@ export class BinlogDecoder {
         const { start, end } = packet;
         if (bytes[start] !== 0) throw streamError(bytes, start, end);
         this.event(bytes, start + 1, end, 0);
-        if (this.rows.isPending) return { next: p, stop: 'table' };
+        if (this.isPending) return { next: p, stop: 'lookup' };
       }
     } catch (error) {
       throw this.located(error);
@@ -92,7 +118,17 @@ export class BinlogDecoder {
   }
 
   private get stop(): Stop {
-    return this.rows.isPending ? 'table' : 'full';
+    return this.isPending ? 'lookup' : 'full';
+  }
+
+  private get isPending(): boolean {
+    return this.rows.isPending || this.definition !== null;
+  }
+
+  /** Gives what is published of the statement at which the walk stopped. */
+  addDefinition(batches: readonly SourceBatch[]): void {
+    this.definition = null;
+    this.definitions.push(...batches);
   }
 
   private located(error: unknown): unknown {
@@ -119,7 +155,7 @@ export class BinlogDecoder {
         const start = payload.at;
         payload.at = end;
         this.dispatch(bytes, start, end, payload.base);
-        if (this.rows.isPending) return false;
+        if (this.isPending) return false;
       }
       const next = payload.reader.next(bytes.subarray(payload.at));
       if (next === null) {
@@ -138,6 +174,8 @@ export class BinlogDecoder {
     const batches = this.batches.take(bytes);
     if (this.payload !== null) this.payload.base = -1;
     if (this.transactions !== null) batches.push(...this.transactions.take());
+    batches.push(...this.definitions);
+    this.definitions = [];
     return batches;
   }
 
@@ -257,7 +295,8 @@ export class BinlogDecoder {
       case EventType.mariaGtidList:
         break;
       case EventType.partialUpdateRows:
-        this.rows.partialRows(bytes, body);
+        scope.setEvent(bytes, p);
+        this.rows.partialRows(bytes, body, end);
         break;
       case EventType.incident:
         throw unsupportedEvent(
@@ -278,6 +317,12 @@ export class BinlogDecoder {
     if (!this.options.settings.includeQuery) return;
     this.scope.query = text;
     this.batches.setPlace(this.cursor.file, text);
+  }
+
+  /** Whether nothing more is to be published: stop.at is reached. */
+  get isStopped(): boolean {
+    const { stopAt } = this.options.settings;
+    return stopAt !== null && this.cursor.hasReached(stopAt);
   }
 
   private begin(start: TransactionStart): void {
@@ -302,7 +347,8 @@ export class BinlogDecoder {
     const database = reader.text(nameLength);
     reader.skip(1);
     const rest = reader.rest();
-    const statement = readStatement((expand === null ? rest : expand(rest)).toString('utf8'), database);
+    const text = (expand === null ? rest : expand(rest)).toString('utf8');
+    const statement = readStatement(text, database);
     switch (statement.kind) {
       case 'begin':
       case 'xa':
@@ -323,10 +369,27 @@ export class BinlogDecoder {
         break;
       case 'other':
         this.rows.forgetTables();
+        if (this.options.readsDefinitions && isDefinition(text)) this.define(text, database);
         break;
     }
     // One without BEGIN is a transaction of its own.
     if (!this.scope.hasBegun) this.end();
+  }
+
+  private define(text: string, database: string): void {
+    const { cursor, scope } = this;
+    // Published before a restart.
+    if (cursor.publishedRows > 0) return;
+    this.definition = {
+      text,
+      database,
+      file: cursor.file,
+      position: cursor.eventStart,
+      gtid: cursor.gtidText,
+      serverId: cursor.serverId,
+      tsUs: scope.longs.tsUs,
+      thread: scope.hasBegun ? scope.thread : null,
+    };
   }
 
   private refuse({ table }: Extract<Statement, { kind: 'change' }>): void {

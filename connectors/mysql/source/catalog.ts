@@ -1,6 +1,7 @@
 /** What information_schema says of tables now: all for a snapshot, and what the log does not carry for the stream: defaults and unique keys. */
 import type { Connection, RowDataPacket } from 'mysql2/promise';
 import type { ColumnDef, ColumnKind } from '../types/columnDef.ts';
+import { type DeclaredType, declaredType } from '../types/declaredType.ts';
 
 export interface TableName {
   readonly database: string;
@@ -16,6 +17,8 @@ export interface CatalogColumn {
   /** null = none; the text of the catalogue, without the quotes that MariaDB has. */
   readonly defaultText: string | null;
   readonly isDefaultExpression: boolean;
+  readonly declared: DeclaredType;
+  readonly comment: string | null;
 }
 
 export interface CatalogTable extends TableName {
@@ -49,7 +52,7 @@ export async function readTable(
   const [columns] = await connection.query<RowDataPacket[]>(
     `SELECT column_name AS name, data_type AS type, column_type AS columnType, is_nullable AS nullable, column_default AS defaultText,
             character_set_name AS charset, character_octet_length AS octets, numeric_precision AS digits, numeric_scale AS scale,
-            datetime_precision AS fraction, extra AS extra
+            datetime_precision AS fraction, extra AS extra, column_comment AS comment
        FROM information_schema.columns WHERE table_schema = ? AND table_name = ? ORDER BY ordinal_position`,
     place,
   );
@@ -89,6 +92,8 @@ function catalogColumn(row: RowDataPacket, isMariaDb: boolean): CatalogColumn {
     isRequired,
     defaultText: shown.text,
     isDefaultExpression: shown.isExpression && !isTimestamp,
+    declared: declaredType(columnType),
+    comment: row.comment ? String(row.comment) : null,
     def:
       kind === null
         ? null
@@ -168,7 +173,7 @@ const PLAIN_KINDS: ReadonlySet<string> = new Set<ColumnKind>([
   'vector',
 ]);
 
-const kindOf = (type: string): ColumnKind | null =>
+export const kindOf = (type: string): ColumnKind | null =>
   KINDS[type] ?? (PLAIN_KINDS.has(type) ? (type as ColumnKind) : null);
 
 /** Character sets by the numbers of their collations, which the log has. */

@@ -8,10 +8,11 @@ import type { Connection } from 'mysql2/promise';
 import { ConnectError, type Logger, type SourceBatch } from '../../../runtime/api/index.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
-import { BinlogDecoder } from './binlogDecoder.ts';
+import { BinlogDecoder, type SeenLog } from './binlogDecoder.ts';
 import { BinlogSession } from './binlogSession.ts';
 import { connect, isConnectionLoss, sourceError } from './connection.ts';
 import { formatPosition, type LogPosition } from './position.ts';
+import type { SchemaChanges } from './schemaChanges.ts';
 import type { TableVersions } from './tableVersions.ts';
 
 const FIRST_RETRY_MS = 200;
@@ -26,6 +27,14 @@ export interface StreamOptions {
   readonly logger: Logger;
   readonly signal: AbortSignal;
   readonly versions: TableVersions;
+  /** null = what DDL does is not published. */
+  readonly schemaChanges: SchemaChanges | null;
+}
+
+/** Positions of different sessions may be those of different servers. */
+export interface StreamPlace extends SeenLog {
+  readonly session: number;
+  readonly published: LogPosition;
 }
 
 export class ChangeStream {
@@ -35,6 +44,8 @@ export class ChangeStream {
   private catalog: Connection | null = null;
   private decoder: BinlogDecoder | null = null;
   private lastPosition: LogPosition;
+  /** Connections made so far. */
+  private sessions = 0;
   /** Received bytes, where the walk stands in them, and whether whole packets are left there. */
   private bytes: Buffer = EMPTY;
   private at = 0;
@@ -44,6 +55,9 @@ export class ChangeStream {
   private failure: { readonly error: unknown } | null = null;
   private busyUntil = 0;
   private attempts = 0;
+  /** Connections lost, and errors that ended the stream. */
+  disconnects = 0;
+  errors = 0;
 
   constructor(options: StreamOptions, position: LogPosition) {
     this.options = options;
@@ -53,6 +67,17 @@ export class ChangeStream {
   /** Behind what was handed out last. */
   get position(): LogPosition {
     return this.lastPosition;
+  }
+
+  /** How much of the log of the server that it is connected to was handed out; null = it is not connected. */
+  get place(): StreamPlace | null {
+    if (this.decoder === null) return null;
+    return { ...this.decoder.seen, session: this.sessions, published: this.lastPosition };
+  }
+
+  /** Whether stop.at is reached: `next` gives no more. */
+  get isStopped(): boolean {
+    return this.decoder?.isStopped ?? false;
   }
 
   get isConnected(): boolean {
@@ -79,12 +104,14 @@ export class ChangeStream {
     const { settings, common, versions, signal } = this.options;
     const session = await BinlogSession.open(settings, this.lastPosition, this.uuid, signal);
     this.session = session;
+    this.sessions++;
     this.decoder = new BinlogDecoder(
       {
         settings,
         common,
         isCaptured: (database, table) => versions.isCaptured(database, table),
         hasChecksum: session.hasChecksum,
+        readsDefinitions: this.options.schemaChanges !== null,
       },
       this.lastPosition,
     );
@@ -108,6 +135,8 @@ export class ChangeStream {
       await this.walk(decoder);
       this.attempts = 0;
     } catch (error) {
+      // The position is behind what could not be looked up: nothing of what was walked is handed out, and it is read again.
+      if (decoder.rows.truncated !== null || decoder.definition !== null) throw error;
       this.failure = { error };
     }
     const batches = decoder.takeBatches(this.bytes);
@@ -116,19 +145,26 @@ export class ChangeStream {
   }
 
   private async walk(decoder: BinlogDecoder): Promise<void> {
-    const { settings, versions } = this.options;
+    const { versions, schemaChanges } = this.options;
     for (;;) {
       const { next, stop } = decoder.walk(this.bytes, this.at);
       this.at = next;
       this.isFull = stop === 'full';
       this.wanted = decoder.missing;
-      if (stop !== 'table') return;
-      this.catalog ??= await connect(settings);
+      if (stop !== 'lookup') return;
       const { rows } = decoder;
       const { pendingTable, truncated } = rows;
-      if (pendingTable !== null) rows.setVersion(await versions.fromLog(this.catalog, pendingTable));
-      if (truncated !== null) rows.addTruncate(await versions.forTruncate(this.catalog, truncated));
+      if (pendingTable !== null) rows.setVersion(await versions.fromLog(await this.connection(), pendingTable));
+      if (truncated !== null) rows.addTruncate(await versions.forTruncate(await this.connection(), truncated));
+      const { definition } = decoder;
+      if (definition === null) continue;
+      decoder.addDefinition(await schemaChanges!.ofStatement(() => this.connection(), definition));
     }
+  }
+
+  private async connection(): Promise<Connection> {
+    this.catalog ??= await connect(this.options.settings);
+    return this.catalog;
   }
 
   /** Returns after a wait where another connection may help; throws otherwise. The position is that of the last event handed out. */
@@ -137,9 +173,11 @@ export class ChangeStream {
     this.closeSession();
     if (signal.aborted) return;
     if (!isConnectionLoss(error)) {
+      this.errors++;
       const failure = sourceError(error, settings);
       throw failure instanceof ConnectError ? failure.at({ position: formatPosition(this.lastPosition) }) : failure;
     }
+    this.disconnects++;
     this.catalog?.destroy();
     this.catalog = null;
     if (++this.attempts > settings.maxRetries) {
@@ -151,6 +189,11 @@ export class ChangeStream {
     const waitMs = Math.ceil(longest * (0.5 + Math.random() / 2));
     logger.warn({ attempt: this.attempts, waitMs, reason: String(error) }, 'the connection is lost: connecting again');
     await delay(waitMs, undefined, { signal }).catch(() => {});
+  }
+
+  /** Lets the connection go; the next call of `next` goes on where this one stands. */
+  rest(): void {
+    this.closeSession();
   }
 
   private closeSession(): void {

@@ -37,6 +37,8 @@ export const CONSTANT = {
   snapshotTsUs: 5,
   snapshotTsNs: 6,
   snapshotPosition: 7,
+  snapshotServerId: 8,
+  snapshotGtid: 9,
 } as const;
 
 export const OPERATIONS = ['c', 'u', 'd', 't'] as const;
@@ -47,8 +49,16 @@ export const SNAPSHOT_MARKERS = [
   'first_in_data_collection',
   'last_in_data_collection',
   'last',
+  'incremental',
 ] as const;
-export const MARKER = { true: 0, first: 1, firstInCollection: 2, lastInCollection: 3, last: 4 } as const;
+export const MARKER = {
+  true: 0,
+  first: 1,
+  firstInCollection: 2,
+  lastInCollection: 3,
+  last: 4,
+  incremental: 5,
+} as const;
 
 export type ConnectorName = 'mysql' | 'mariadb';
 
@@ -142,8 +152,8 @@ export function snapshotLayout(place: EventPlace, after: Layout): Layout {
     batch(CONSTANT.snapshotTsUs),
     batch(CONSTANT.snapshotTsNs),
     constant(place.table),
-    constant(0n),
-    NULL,
+    batch(CONSTANT.snapshotServerId),
+    batch(CONSTANT.snapshotGtid),
     batch(CONSTANT.file),
     batch(CONSTANT.snapshotPosition),
     constant(0),

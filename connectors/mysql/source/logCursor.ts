@@ -2,6 +2,7 @@
 import type { Gtid, GtidSet } from '../protocol/gtid.ts';
 import { parseGtidSet } from '../protocol/gtid.ts';
 import type { LogPosition } from './position.ts';
+import type { StopPoint } from './stopPoint.ts';
 
 export class LogCursor {
   /** The file whose events come, and where the event at hand begins and ends in it. */
@@ -13,6 +14,8 @@ export class LogCursor {
   /** The transaction at hand; null = anonymous or none. */
   gtid: Gtid | null = null;
   isInTransaction = false;
+  /** Of the last transaction that ended since the connection was made. */
+  lastGtid: Gtid | null = null;
   private readonly gtids: GtidSet | null;
   private restartFile: string;
   private restartPosition: number;
@@ -45,12 +48,13 @@ export class LogCursor {
   }
 
   get gtidText(): string | null {
-    return this.gtid === null ? null : `${this.gtid.prefix}${this.gtid.number}`;
+    return gtidText(this.gtid);
   }
 
   /** Another file: between transactions it is where a restart begins. */
   rotate(file: string, position: number): void {
     this.file = file;
+    this.eventEnd = position;
     if (this.isInTransaction || this.resume !== null) return;
     this.restartFile = file;
     this.restartPosition = position;
@@ -74,13 +78,22 @@ export class LogCursor {
   }
 
   end(): void {
-    if (this.gtid !== null) this.gtids?.add(this.gtid);
+    if (this.gtid !== null) {
+      this.gtids?.add(this.gtid);
+      this.lastGtid = this.gtid;
+    }
     this.gtid = null;
     this.isInTransaction = false;
     this.events = 0;
     this.resume = null;
     this.restartFile = this.file;
     this.restartPosition = this.eventEnd;
+  }
+
+  /** Asked between transactions. */
+  hasReached(stop: StopPoint): boolean {
+    const { restartFile: file, restartPosition: position, gtids } = this;
+    return !this.isInTransaction && stop.isReached({ file, position, gtids });
   }
 
   /** Rows of the event at hand that were published before. */
@@ -90,3 +103,5 @@ export class LogCursor {
     return this.events < resume.events ? Number.POSITIVE_INFINITY : resume.rows;
   }
 }
+
+export const gtidText = (gtid: Gtid | null): string | null => (gtid === null ? null : `${gtid.prefix}${gtid.number}`);

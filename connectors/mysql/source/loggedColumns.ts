@@ -27,7 +27,7 @@ export function loggedColumn(
     );
   }
   const isBytes = column.collation === null || column.collation === BINARY_COLLATION;
-  const kind = kindOf(type, metadata, isBytes);
+  const kind = loggedKind(type, metadata, isBytes);
   if (kind === null) return null;
   const charset = column.collation === null ? null : (collations.get(column.collation) ?? null);
   const now = catalog?.columns.find(other => other.name === name)?.def;
@@ -47,7 +47,7 @@ export function loggedColumn(
   };
 }
 
-function kindOf(type: number, metadata: number, isBytes: boolean): ColumnKind | null {
+export function loggedKind(type: number, metadata: number, isBytes: boolean): ColumnKind | null {
   switch (type) {
     case LogType.tiny:
       return 'tinyint';
@@ -99,13 +99,13 @@ function kindOf(type: number, metadata: number, isBytes: boolean): ColumnKind | 
   }
 }
 
-function lengthOf(kind: ColumnKind, metadata: number): number {
+export function lengthOf(kind: ColumnKind, metadata: number): number {
   if (kind === 'decimal') return metadata & 0xff;
   if (kind === 'bit') return (metadata >> 8) * 8 + (metadata & 0xff);
   return kind === 'binary' ? stringLength(metadata) : 0;
 }
 
-function scaleOf(kind: ColumnKind, type: number, metadata: number): number {
+export function scaleOf(kind: ColumnKind, type: number, metadata: number): number {
   if (kind === 'decimal') return metadata >> 8;
   return type === LogType.time2 || type === LogType.datetime2 || type === LogType.timestamp2 ? metadata : 0;
 }

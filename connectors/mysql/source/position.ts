@@ -17,6 +17,13 @@ export interface LogPosition {
   readonly seconds: number;
 }
 
+/** Whether a place in the log of one server is behind another: files are numbered. */
+export function isBehind(a: { file: string; position: number }, b: { file: string; position: number }): boolean {
+  if (a.file === b.file) return a.position < b.position;
+  const number = (file: string): number => Number(/\d+$/.exec(file)?.[0] ?? 0);
+  return number(a.file) < number(b.file);
+}
+
 export type StoredOffset =
   | { readonly state: 'none' }
   /** A snapshot had begun; it starts over. */

@@ -26,6 +26,8 @@ export interface PreflightReport {
   readonly warnings: readonly string[];
   /** Captured tables in order of name. */
   readonly tables: readonly TableName[];
+  /** Whether the log names columns: else a history of tables is needed. */
+  readonly hasFullMetadata: boolean;
   /** Whether the log behind the stored position is still there; true where there is none. */
   readonly hasLog: boolean;
 }
@@ -42,7 +44,8 @@ export async function preflight(
     problems.push({ code, key, message });
   };
   await checkVersion(connection, settings, add);
-  if (settings.snapshot.mode !== 'initial_only') await checkSettings(connection, settings, add, warnings);
+  const hasFullMetadata =
+    settings.snapshot.mode === 'initial_only' || (await checkSettings(connection, settings, add, warnings));
   await checkRights(connection, settings, add);
   const all = await listTables(connection);
   const tables = all.filter(table => settings.tables(fullName(table), table.database));
@@ -50,7 +53,7 @@ export async function preflight(
     warnings.push('the filters match no table yet: events come once one is created that they match');
   }
   const hasLog = stored?.state !== 'streaming' || (await hasLogOf(connection, settings, stored));
-  return { problems, warnings, tables, hasLog };
+  return { problems, warnings, tables, hasFullMetadata, hasLog };
 }
 
 type Add = (code: ErrorCode, key: string, message: string) => void;
@@ -78,15 +81,15 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   binlog_format: ['ROW'],
   binlog_row_image: ['FULL'],
   binlog_row_metadata: ['FULL'],
-  binlog_row_value_options: [''],
 };
 
+/** Returns whether the log names columns. */
 async function checkSettings(
   connection: Connection,
   settings: SourceSettings,
   add: Add,
   warnings: string[],
-): Promise<void> {
+): Promise<boolean> {
   const variables = await readVariables(connection, [
     ...Object.keys(NEEDED),
     'gtid_mode',
@@ -97,6 +100,7 @@ async function checkSettings(
   for (const [name, values] of Object.entries(NEEDED)) {
     const value = variables.get(name);
     if (value === undefined || values.includes(value.toUpperCase())) continue;
+    if (name === 'binlog_row_metadata' && settings.historyTopic !== null) continue;
     add(
       'MYSQL_SETTING_INVALID',
       'database.hostname',
@@ -118,6 +122,7 @@ async function checkSettings(
   ) {
     warnings.push('include.query is set, and the server does not log statements by default');
   }
+  return variables.get('binlog_row_metadata')?.toUpperCase() === 'FULL';
 }
 
 async function checkRights(connection: Connection, settings: SourceSettings, add: Add): Promise<void> {

@@ -6,6 +6,7 @@ import { ConnectError } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
 import { ByteReader } from '../protocol/byteReader.ts';
 import { inflatePart } from '../protocol/mariaCompression.ts';
+import { wholeRows } from '../protocol/partialRows.ts';
 import { readTableMap, type TableMap, tableIdOf } from '../protocol/tableMap.ts';
 import type { TableName } from './catalog.ts';
 import { OPERATION, type TransactionForm } from './envelope.ts';
@@ -13,7 +14,6 @@ import type { EventBatches } from './eventBatches.ts';
 import type { LogCursor } from './logCursor.ts';
 import type { StatementTable } from './statements.ts';
 import type { EventLongs, StreamBatch } from './streamBatch.ts';
-import { unsupportedEvent } from './streamError.ts';
 import type { TableVersion } from './tableVersion.ts';
 import type { TransactionEvents } from './transactionEvents.ts';
 import type { TransactionScope } from './transactionScope.ts';
@@ -236,12 +236,12 @@ export class RowEvents {
     return batch.add(OPERATION.d, -1, -1, key, row, longs, true);
   }
 
-  partialRows(bytes: Buffer, body: number): void {
+  partialRows(bytes: Buffer, body: number, end: number): void {
     const version = this.tableOf(bytes, body);
     if (version === null) return;
-    throw unsupportedEvent(
-      `a partial update of a JSON document in ${version.fullName}`,
-      "set binlog_row_value_options='' on the server and in the sessions that write",
-    );
+    const first = this.firstRow(version, bytes, body, RowKind.update, true);
+    if (this.isSkipped[RowKind.update]) return;
+    const rows = wholeRows(bytes, first, end, version.shape, version.jsonColumns);
+    this.records(version, rows, 0, rows.length, this.batches.addBytes(rows, this.receivedBytes), RowKind.update);
   }
 }

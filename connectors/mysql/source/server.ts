@@ -69,6 +69,14 @@ export async function mariaGtidAt(connection: Connection, file: string, position
   return typeof gtids === 'string' && gtids !== '' ? gtids : null;
 }
 
+/** MariaDB: where in the log the consistent snapshot of the connection's transaction is; null = the server writes none. */
+export async function snapshotPosition(connection: Connection): Promise<{ file: string; position: number } | null> {
+  const [rows] = await connection.query<RowDataPacket[]>("SHOW STATUS LIKE 'binlog_snapshot_%'");
+  const status = new Map(rows.map(row => [String(row.Variable_name).toLowerCase(), String(row.Value)]));
+  const file = status.get('binlog_snapshot_file') ?? '';
+  return file === '' ? null : { file, position: Number(status.get('binlog_snapshot_position') ?? 0) };
+}
+
 async function mysqlGtids(connection: Connection, executed: string): Promise<string | null> {
   const [rows] = await connection.query<RowDataPacket[]>('SELECT @@global.gtid_mode AS mode');
   return String(rows[0]!.mode).toUpperCase() === 'ON' ? executed.replace(/\s/g, '') : null;

@@ -2,14 +2,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Connection } from 'mysql2/promise';
 import { ConnectError, type Logger, type SourceBatch } from '../../../runtime/api/index.ts';
-import { type BatchCommon, TableSourceBatch } from '../../shared/tableSourceBatch.ts';
+import type { BatchCommon, TableSourceBatch } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
 import { fullName, type TableName } from './catalog.ts';
 import { connect, errnoOf, isConnectionLoss } from './connection.ts';
-import { CHOICE, MARKER, processingTime } from './envelope.ts';
+import { CHOICE, MARKER } from './envelope.ts';
 import { formatPosition, type LogPosition, snapshotOffset } from './position.ts';
+import type { SchemaChanges } from './schemaChanges.ts';
 import { type SelectedRows, selectRows } from './selectRows.ts';
 import { beginSnapshot } from './snapshotPoint.ts';
+import { selectedWireRows, snapshotBatch } from './snapshotRows.ts';
 import type { TableVersion } from './tableVersion.ts';
 import type { TableVersions } from './tableVersions.ts';
 
@@ -20,6 +22,9 @@ export interface SnapshotOptions {
   readonly signal: AbortSignal;
   readonly versions: TableVersions;
   readonly tables: readonly TableName[];
+  readonly schemaChanges: SchemaChanges | null;
+  /** Called with each table that is read, and the number of its rows. */
+  readonly onTableRead: (table: string, rows: number) => void;
 }
 
 export class SnapshotPhase {
@@ -59,27 +64,40 @@ export class SnapshotPhase {
 
   /** Batches of all tables in order. The last one has the offset that says the snapshot is complete. */
   private async *read(reader: Connection, point: LogPosition): AsyncGenerator<SourceBatch> {
-    const { settings, signal, tables, versions } = this.options;
+    const { settings, signal, tables, versions, schemaChanges } = this.options;
+    let schema: SourceBatch | null = null;
+    if (schemaChanges !== null) {
+      for await (const batch of schemaChanges.ofSnapshot(reader, point)) {
+        if (schema !== null) yield schema;
+        schema = { ...batch, sourceOffset: snapshotOffset(point, false) };
+      }
+    }
     let held: TableSourceBatch | null = null;
     let isFirst = true;
     for (const table of tables.filter(other => settings.snapshot.tables(fullName(other)))) {
       const version = await versions.fromCatalog(reader, table);
       if (version === null) continue;
       let isStart = true;
+      let count = 0;
       try {
         for await (const rows of selectRows(reader, select(version, settings), settings.snapshot.fetchSize, signal)) {
+          if (schema !== null) yield schema;
+          schema = null;
           if (held !== null) yield held;
           const marker = !isStart ? MARKER.true : isFirst ? MARKER.first : MARKER.firstInCollection;
           held = this.batch(version, rows, marker, point);
+          count += rows.count;
           isStart = false;
           isFirst = false;
         }
       } catch (error) {
         throw this.failed(error, version);
       }
+      this.options.onTableRead(version.fullName, count);
       // The last row of a table says so, unless it is the first of all.
       if (!isStart && held !== null) mark(held, MARKER.lastInCollection);
     }
+    if (schema !== null) yield { ...schemaChanges!.asLast(schema), sourceOffset: snapshotOffset(point, true) };
     if (held === null) return;
     held.wire.rows.choices[CHOICE.snapshot]![held.count - 1] = MARKER.last;
     held.sourceOffset = snapshotOffset(point, true);
@@ -103,27 +121,10 @@ export class SnapshotPhase {
   private batch(version: TableVersion, rows: SelectedRows, marker: number, point: LogPosition): TableSourceBatch {
     const markers = new Uint8Array(rows.count);
     markers[0] = marker;
-    const ms = BigInt(point.seconds) * 1000n;
-    const batch = new TableSourceBatch({
-      ...this.options.common,
-      topic: version.topic,
-      keySchema: version.keySchema,
-      valueSchema: version.envelope,
-      byteLength: rows.byteLength + rows.count * 32,
-      sourceTimestampMs: Number(ms),
-      wire: {
-        rows: {
-          bytes: rows.bytes,
-          count: rows.count,
-          positions: [rows.positions, rows.positions, rows.positions],
-          longs: [],
-          choices: [markers],
-          constants: [...processingTime(), point.file, ms, ms * 1000n, ms * 1_000_000n, BigInt(point.position)],
-        },
-        keyLayout: version.keyLayout,
-        valueLayout: version.snapshotLayout,
-      },
-    });
+    const { file, position } = point;
+    const origin = { file, position, tsUs: BigInt(point.seconds) * 1_000_000n, serverId: 0, gtid: null };
+    const wire = selectedWireRows(rows, markers, origin);
+    const batch = snapshotBatch(version, wire, rows.byteLength, origin, this.options.common);
     batch.sourceOffset = snapshotOffset(point, false);
     return batch;
   }

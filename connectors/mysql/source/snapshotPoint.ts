@@ -4,11 +4,11 @@
  * none is lost; those that enter it between the two are repeated by the stream, and where the set is the same behind the snapshot there are none. Without
  * GTIDs a position may be ahead of what can be seen: then, or by snapshot.locking.mode, writing waits for the moment.
  */
-import type { Connection, RowDataPacket } from 'mysql2/promise';
+import type { Connection } from 'mysql2/promise';
 import { ConnectError, type Logger } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
 import type { LogPosition } from './position.ts';
-import { at, mariaGtidAt, readLogEnd } from './server.ts';
+import { at, mariaGtidAt, readLogEnd, snapshotPosition } from './server.ts';
 
 const TRIES = 20;
 const BEGIN = 'START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY';
@@ -42,14 +42,12 @@ export async function beginSnapshot(
 
 async function ofMariaDb(connection: Connection, settings: SourceSettings): Promise<LogPosition> {
   await connection.query(MARIA_BEGIN);
-  const [rows] = await connection.query<RowDataPacket[]>("SHOW STATUS LIKE 'binlog_snapshot_%'");
-  const status = new Map(rows.map(row => [String(row.Variable_name).toLowerCase(), String(row.Value)]));
-  const file = status.get('binlog_snapshot_file') ?? '';
-  const position = Number(status.get('binlog_snapshot_position') ?? 0);
-  if (file === '') {
+  const place = await snapshotPosition(connection);
+  if (place === null) {
     await connection.query('ROLLBACK');
     return await locked(connection, settings);
   }
+  const { file, position } = place;
   return at(file, position, await mariaGtidAt(connection, file, position));
 }
 

@@ -53,6 +53,9 @@ export function readStatement(text: string, database: string): Statement {
   }
 }
 
+/** Whether a statement may define tables. */
+export const isDefinition = (text: string): boolean => /^(?:CREATE|ALTER|RENAME|DROP)\b/i.test(withoutComments(text));
+
 function tableOf(m: RegExpExecArray | null, database: string): StatementTable | null {
   if (m === null) return null;
   const [first, second] = [m[1] ?? m[2], m[3] ?? m[4]].map(name => name?.replaceAll('``', '`'));

@@ -3,17 +3,24 @@
  * and registered schemas, which are found by identity, serve all its batches.
  */
 import { ConnectError } from '../../../runtime/api/index.ts';
-import type { Schema, StructSchema } from '../../../schemas/data/index.ts';
+import { type Schema, type SchemaOptions, type StructSchema, withOptions } from '../../../schemas/data/index.ts';
 import { envelopeSchema, keySchema as keySchemaOf, rowSchema } from '../../../schemas/envelope/debezium.ts';
-import type { ColumnLayout, Layout, RowFormat } from '../../../schemas/transcode/layout.ts';
+import type { ColumnLayout, ColumnWire, Layout, RowFormat } from '../../../schemas/transcode/layout.ts';
+import { sliceReader } from '../../../schemas/transcode/plainColumn.ts';
+import { ViewCache } from '../../../schemas/transcode/viewCache.ts';
+import type { ColumnShape } from '../../shared/columnShaping.ts';
 import { adjustName, adjustSchemaName, topicName } from '../../shared/eventNames.ts';
 import type { SourceSettings } from '../config.ts';
 import { RowShape } from '../protocol/rowShape.ts';
 import type { ColumnDef } from '../types/columnDef.ts';
-import type { ColumnType } from '../types/columnType.ts';
+import type { ColumnType, ReadValue } from '../types/columnType.ts';
+import type { DeclaredType } from '../types/declaredType.ts';
 import { resolveType } from '../types/resolveType.ts';
 import { type CatalogTable, fullName, type TableName } from './catalog.ts';
 import { POSITION, SOURCE_SCHEMAS, snapshotLayout, streamLayout, type TransactionForm } from './envelope.ts';
+
+const SOURCE_COLUMN = '__debezium.source.column';
+const views = new ViewCache();
 
 /** A column of the rows at hand. */
 export interface RowColumn {
@@ -22,6 +29,7 @@ export interface RowColumn {
   readonly def: ColumnDef | null;
   /** Bytes of a value, or, negative, of its length; only of rows of the log. */
   readonly extent: number;
+  readonly declared: DeclaredType | null;
 }
 
 interface ResolvedColumn extends RowColumn {
@@ -29,6 +37,9 @@ interface ResolvedColumn extends RowColumn {
   readonly type: ColumnType | null;
   readonly schema: Schema | null;
   readonly isPublished: boolean;
+  readonly shape: ColumnShape | null;
+  /** What the schema of the field in rows says beyond the type; keys have none of it. */
+  readonly options: SchemaOptions;
 }
 
 export class TableVersion {
@@ -42,6 +53,7 @@ export class TableVersion {
   readonly snapshotLayout: Layout;
   readonly shape: RowShape;
   readonly keyIndexes: readonly number[];
+  readonly jsonColumns: readonly number[];
   /** What a snapshot selects, in row order. */
   readonly select: readonly string[];
   private readonly rowLayout: (slot: number) => Layout;
@@ -67,7 +79,7 @@ export class TableVersion {
     const published = columns.filter(column => column.isPublished);
     const row = rowSchema(
       schemaName,
-      published.map(column => [column.field, column.schema!]),
+      published.map(column => [column.field, rowFieldSchema(column)]),
     );
     this.keyIndexes = keyNames.map(name => columns.findIndex(column => column.name === name));
     const keys = this.keyIndexes.map(i => columns[i]!);
@@ -79,18 +91,19 @@ export class TableVersion {
             keys.map(column => [column.field, column.schema!]),
           );
     this.envelope = envelopeSchema(schemaName, row, SOURCE_SCHEMAS[settings.connector]);
-    const layout = (slot: number, fieldOf: (column: ResolvedColumn) => number): Layout => ({
+    const layout = (slot: number, isKey: boolean, fieldOf: (column: ResolvedColumn) => number): Layout => ({
       kind: 'row',
       slot,
       format,
-      columns: columns.map(column => columnLayout(column, fieldOf(column), format)),
+      columns: columns.map(column => columnLayout(column, fieldOf(column), format, isKey)),
     });
-    this.rowLayout = slot => layout(slot, column => published.indexOf(column));
+    this.rowLayout = slot => layout(slot, false, column => published.indexOf(column));
     this.keyLayout =
       this.keySchema === null
         ? null
-        : layout(format === 'mysql-text' ? POSITION.after : POSITION.key, column => keys.indexOf(column));
+        : layout(format === 'mysql-text' ? POSITION.after : POSITION.key, true, column => keys.indexOf(column));
     this.snapshotLayout = snapshotLayout(this.place, this.rowLayout(POSITION.after));
+    this.jsonColumns = columns.flatMap((column, i) => (column.def?.kind === 'json' ? [i] : []));
     this.shape = new RowShape(columns.map(column => column.extent));
     this.select = columns.map(column => selectOf(column));
   }
@@ -112,15 +125,28 @@ export class TableVersion {
   }
 }
 
-function columnLayout(column: ResolvedColumn, field: number, format: RowFormat): ColumnLayout {
-  const { type, extent, def } = column;
+function columnLayout(column: ResolvedColumn, field: number, format: RowFormat, isKey: boolean): ColumnLayout {
+  const { type, extent, def, shape, declared } = column;
   if (field < 0 || type === null) return { field: -1, column: { wire: 'skip' }, extent };
+  const wire = format === 'mysql-text' ? type.text : type.binlog;
+  const length = def!.kind === 'text' ? (declared?.length ?? 0) : 0;
   return {
     field,
-    column: format === 'mysql-text' ? type.text : type.binlog,
+    ...(shape === null || isKey ? { column: wire } : shape.layout({ read: textReader(column.schema!, wire), length })),
     extent,
     ...(def!.isRequired && { nullValue: type.zero }),
   };
+}
+
+/** The value that the column has without its shape: a text, in whatever form the row has it. */
+function textReader(schema: Schema, wire: ColumnWire): ReadValue {
+  const read = sliceReader(schema, wire);
+  return (bytes, start, end) => read(bytes, views.of(bytes), start, end);
+}
+
+function rowFieldSchema({ schema, options }: ResolvedColumn): Schema {
+  if (Object.keys(options).length === 0) return schema!;
+  return withOptions(schema!, { ...options, parameters: { ...schema!.parameters, ...options.parameters } });
 }
 
 function resolveColumn(
@@ -133,7 +159,7 @@ function resolveColumn(
   const field = adjustName(column.name, settings.fieldNames);
   const isPublished = settings.columns(`${table}.${column.name}`);
   if (!isPublished && !keyNames.includes(column.name)) {
-    return { ...column, field, type: null, schema: null, isPublished: false };
+    return { ...column, field, type: null, schema: null, isPublished: false, shape: null, options: {} };
   }
   const type = column.def === null ? null : resolveType(column.def, settings.types);
   if (type === null) {
@@ -149,7 +175,43 @@ function resolveColumn(
     optional: !column.def!.isRequired,
     defaultValue: defaultOf(column, type, catalog),
   });
-  return { ...column, field, type, schema, isPublished };
+  const shape = isPublished ? shapeOf(`${table}.${column.name}`, schema, settings) : null;
+  const options = optionsOf(table, column, shape, catalog, settings);
+  return { ...column, field, type, schema, isPublished, shape, options };
+}
+
+/** Only texts can be masked, hashed or cut; to publish in full what was to be hidden would be worse than to stop. */
+function shapeOf(column: string, schema: Schema, settings: SourceSettings): ColumnShape | null {
+  const shape = settings.shaping.shape(column);
+  if (shape === null || schema.type === 'STRING') return shape;
+  if (shape.kind === 'truncate') return null;
+  throw new ConnectError(
+    'MYSQL_MASK_INVALID',
+    `A column.mask option matches ${column}, whose values are not texts but ${schema.type}. Leave the column out with column.exclude.list, or correct the option.`,
+    { place: { column } },
+  );
+}
+
+function optionsOf(
+  table: string,
+  { name, declared }: RowColumn,
+  shape: ColumnShape | null,
+  catalog: CatalogTable | null,
+  settings: SourceSettings,
+): SchemaOptions {
+  const comment = settings.hasComments ? (catalog?.columns.find(other => other.name === name)?.comment ?? null) : null;
+  const parameters: Record<string, string> = { ...shape?.parameters };
+  if (declared !== null && settings.shaping.tellsSourceType(`${table}.${name}`, table, declared.name)) {
+    parameters[`${SOURCE_COLUMN}.type`] = declared.name;
+    if (declared.length !== null) parameters[`${SOURCE_COLUMN}.length`] = String(declared.length);
+    if (declared.scale !== null) parameters[`${SOURCE_COLUMN}.scale`] = String(declared.scale);
+    parameters[`${SOURCE_COLUMN}.name`] = name;
+  }
+  if (comment !== null) parameters[`${SOURCE_COLUMN}.comment`] = comment;
+  return {
+    ...(Object.keys(parameters).length > 0 && { parameters }),
+    ...(comment !== null && { doc: comment }),
+  };
 }
 
 /** From the catalogue of now, where the column is of the same kind there. */

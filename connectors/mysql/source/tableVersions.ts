@@ -2,9 +2,12 @@
 import type { Connection } from 'mysql2/promise';
 import { ConnectError } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
+import type { TableDefinition } from '../ddl/tableDefinition.ts';
 import { extentOf } from '../protocol/logTypes.ts';
 import type { TableMap } from '../protocol/tableMap.ts';
+import { loggedType } from '../types/declaredType.ts';
 import { type CatalogTable, fullName, isSystemDatabase, readCollations, readTable, type TableName } from './catalog.ts';
+import { historyTable } from './historyColumns.ts';
 import { loggedColumn } from './loggedColumns.ts';
 import { chosenKey, type RowColumn, TableVersion } from './tableVersion.ts';
 
@@ -12,6 +15,8 @@ import { chosenKey, type RowColumn, TableVersion } from './tableVersion.ts';
 const isHidden = (name: string): boolean => name.startsWith('!hidden!');
 
 export class TableVersions {
+  /** Tables at the stream's place, where a history of them is kept. */
+  definition: ((table: TableName) => TableDefinition | null) | null = null;
   private readonly settings: SourceSettings;
   private collations: ReadonlyMap<number, string> | null = null;
   private readonly known = new Map<string, TableVersion>();
@@ -23,7 +28,9 @@ export class TableVersions {
   }
 
   isCaptured(database: string, table: string): boolean {
-    return !isSystemDatabase(database) && this.settings.tables(`${database}.${table}`, database);
+    const name = `${database}.${table}`;
+    const { tables, signalTable } = this.settings;
+    return !isSystemDatabase(database) && (tables(name, database) || name === signalTable);
   }
 
   /** What a TABLE_MAP of a captured table describes; reads the catalogue. */
@@ -32,6 +39,12 @@ export class TableVersions {
     this.collations ??= await readCollations(connection, isMariaDb);
     const table = { database: map.database, name: map.table };
     const catalog = await readTable(connection, table, isMariaDb);
+    if (map.columns.some(column => column.name === null)) {
+      const { columns, keyColumns } = historyTable(map, this.definition?.(table) ?? null);
+      const version = this.version(table, columns, keyColumns, catalog, 'mysql-binlog');
+      this.latest.set(version.fullName, version);
+      return version;
+    }
     const columns = map.columns.map((column, i): RowColumn => {
       const extent = extentOf(column.type, column.metadata);
       if (extent === null) {
@@ -41,7 +54,9 @@ export class TableVersions {
           { place: { table: fullName(table) } },
         );
       }
-      return { name: column.name!, def: loggedColumn(column, i, map, catalog, this.collations!), extent };
+      const def = loggedColumn(column, i, map, catalog, this.collations!);
+      const now = catalog?.columns.find(other => other.name === column.name)?.declared ?? null;
+      return { name: column.name!, def, extent, declared: def === null ? null : loggedType(column, def, now) };
     });
     const logged = map.primaryKey.map(i => columns[i]!.name);
     const now = catalog?.keyColumns ?? [];
@@ -55,8 +70,13 @@ export class TableVersions {
   /** The table as it is now, for a snapshot; null = it is gone. */
   async fromCatalog(connection: Connection, table: TableName): Promise<TableVersion | null> {
     const catalog = await readTable(connection, table, this.settings.connector === 'mariadb');
-    if (catalog === null) return null;
-    const columns = catalog.columns.map(({ name, def }): RowColumn => ({ name, def, extent: 0 }));
+    return catalog === null ? null : this.ofCatalog(catalog);
+  }
+
+  ofCatalog(catalog: CatalogTable): TableVersion {
+    const { database, name } = catalog;
+    const table = { database, name };
+    const columns = catalog.columns.map(({ name, def, declared }): RowColumn => ({ name, def, extent: 0, declared }));
     return this.version(table, columns, catalog.keyColumns, catalog, 'mysql-text');
   }
 
@@ -74,11 +94,16 @@ export class TableVersions {
   ): TableVersion {
     const { settings } = this;
     const key = chosenKey(table, all, own, settings);
-    const defaults = catalog?.columns.map(column => [column.name, column.defaultText, column.columnType]) ?? [];
+    const defaults =
+      catalog?.columns.map(({ name, defaultText, columnType, comment }) => [name, defaultText, columnType, comment]) ??
+      [];
     const identity = JSON.stringify([table, all, key, defaults, format]);
     let version = this.known.get(identity);
     if (version === undefined) {
-      version = new TableVersion(table, all, key, catalog, format, visibleOnly(settings));
+      // Signals are read whatever is published of tables.
+      const isSignals = fullName(table) === settings.signalTable;
+      const used = isSignals ? { ...settings, columns: () => true } : visibleOnly(settings);
+      version = new TableVersion(table, all, key, catalog, format, used);
       this.known.set(identity, version);
     }
     return version;

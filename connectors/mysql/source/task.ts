@@ -4,22 +4,38 @@ import {
   type Config,
   ConnectError,
   type SourceBatch,
+  type SourceOffset,
   type SourceTask,
   type SourceTaskContext,
 } from '../../../runtime/api/index.ts';
 import { contextHeaders } from '../../shared/contextHeaders.ts';
+import { topicName } from '../../shared/eventNames.ts';
 import { heartbeatBatch } from '../../shared/heartbeatBatch.ts';
 import { idle } from '../../shared/idle.ts';
-import type { BatchCommon, TableSourceBatch } from '../../shared/tableSourceBatch.ts';
+import { Notifications, type NotificationType } from '../../shared/notifications.ts';
+import { SignalTopic } from '../../shared/signalTopic.ts';
+import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import { parseSettings, type SourceSettings } from '../config.ts';
-import { isSystemDatabase } from './catalog.ts';
+import { blockingSettings } from './blockingSnapshot.ts';
+import { fullName, isSystemDatabase, type TableName } from './catalog.ts';
 import { ChangeStream } from './changeStream.ts';
-import { connect, sourceError } from './connection.ts';
+import { connect, isConnectionLoss, sourceError } from './connection.ts';
 import type { ConnectorName } from './envelope.ts';
-import { formatPosition, type LogPosition, parseOffset, type StoredOffset, toOffset } from './position.ts';
+import { type BlockingRequest, IncrementalSnapshot } from './incrementalSnapshot.ts';
+import {
+  formatPosition,
+  type LogPosition,
+  parseOffset,
+  type StoredOffset,
+  snapshotOffset,
+  toOffset,
+} from './position.ts';
 import { type PreflightReport, preflight, preflightError } from './preflight.ts';
+import { SchemaChanges } from './schemaChanges.ts';
+import { SchemaHistory } from './schemaHistory.ts';
 import { readLogEnd } from './server.ts';
 import { SnapshotPhase } from './snapshotPhase.ts';
+import { StreamStatistics } from './streamStatistics.ts';
 import { TableVersions } from './tableVersions.ts';
 
 export class MysqlSourceTask implements SourceTask {
@@ -28,8 +44,17 @@ export class MysqlSourceTask implements SourceTask {
   private context!: SourceTaskContext;
   private common!: BatchCommon;
   private versions!: TableVersions;
+  private schemaChanges: SchemaChanges | null = null;
+  /** What goes out before the first changes. */
+  private first: SourceBatch[] = [];
   private snapshot: SnapshotPhase | null = null;
+  private statistics!: StreamStatistics;
   private stream: ChangeStream | null = null;
+  private incremental!: IncrementalSnapshot;
+  private signals: SignalTopic | null = null;
+  private notifications!: Notifications;
+  /** What asked for the snapshot that is being taken, while the stream waits. */
+  private blocking: BlockingRequest | null = null;
   private nextHeartbeatMs = 0;
   private client: Connection | null = null;
 
@@ -49,7 +74,15 @@ export class MysqlSourceTask implements SourceTask {
     };
     this.versions = new TableVersions(settings);
     this.nextHeartbeatMs = Date.now() + settings.heartbeatIntervalMs;
-    const stored = parseOffset(await context.offsets.offset(this.common.sourcePartition));
+    const { common, versions } = this;
+    const { logger, signal } = context;
+    const offset = await context.offsets.offset(common.sourcePartition);
+    const stored = parseOffset(offset);
+    const notifications = new Notifications(settings.notifications, settings.prefix, common.sourcePartition, logger);
+    this.notifications = notifications;
+    this.statistics = new StreamStatistics(context.metrics);
+    this.incremental = new IncrementalSnapshot({ settings, common, logger, signal, versions, notifications }, offset);
+    this.signals = await SignalTopic.open(context, settings.signalTopic, settings.prefix, offset);
     try {
       this.client = await connect(settings);
       await this.prepare(this.client, stored);
@@ -66,6 +99,11 @@ export class MysqlSourceTask implements SourceTask {
     const report = await preflight(client, settings, stored);
     if (report.problems.length > 0) throw preflightError(report.problems);
     for (const warning of report.warnings) context.logger.warn({}, warning);
+    const history =
+      settings.historyTopic === null || report.hasFullMetadata
+        ? null
+        : new SchemaHistory(topicName(settings.historyTopic), settings.prefix);
+    if (settings.schemaChanges || history !== null) this.prepareSchemaChanges(history);
     const { mode } = settings.snapshot;
     const isDone = stored.state === 'streaming' && !(mode === 'when_needed' && !report.hasLog);
     if (isDone && mode === 'initial_only') {
@@ -74,35 +112,43 @@ export class MysqlSourceTask implements SourceTask {
     }
     if (isDone && mode !== 'always') {
       if (!report.hasLog) throw purged(stored.position);
+      const isMariaDb = this.connector === 'mariadb';
+      await history?.recover(context, this.schemaChanges!.model, stored.position, isMariaDb);
+      this.tell('SKIPPED');
       this.openStream(stored.position);
       return;
     }
     if (mode === 'no_data') {
       const end = await readLogEnd(client, this.connector === 'mariadb');
-      if (end !== null) this.openStream(end);
+      if (end === null) return;
+      for await (const batch of this.schemaChanges?.ofSnapshot(client, end) ?? []) this.first.push(batch);
+      const last = this.first.pop();
+      if (last !== undefined) {
+        this.first.push({ ...this.schemaChanges!.asLast(last), sourceOffset: snapshotOffset(end, true) });
+      }
+      this.openStream(end);
       return;
     }
     this.takeSnapshot(report);
   }
 
+  private prepareSchemaChanges(history: SchemaHistory | null): void {
+    const changes = new SchemaChanges(this.settings, this.common, this.context.logger, history);
+    this.schemaChanges = changes;
+    if (history !== null) this.versions.definition = table => changes.model.table(table);
+  }
+
   private takeSnapshot(report: PreflightReport): void {
-    const { settings, context, common, versions } = this;
     const tables = report.tables.filter(table => !isSystemDatabase(table.database));
-    this.snapshot = new SnapshotPhase({
-      settings,
-      common,
-      versions,
-      tables,
-      logger: context.logger,
-      signal: context.signal,
-    });
+    this.snapshot = this.newSnapshot(this.settings, tables, this.schemaChanges);
+    this.tell('STARTED');
   }
 
   private openStream(position: LogPosition): void {
-    const { settings, context, common, versions } = this;
+    const { settings, context, common, versions, schemaChanges } = this;
     context.logger.info({ from: formatPosition(position) }, 'streaming begins');
     this.stream = new ChangeStream(
-      { settings, common, versions, logger: context.logger, signal: context.signal },
+      { settings, common, versions, schemaChanges, logger: context.logger, signal: context.signal },
       position,
     );
   }
@@ -113,15 +159,80 @@ export class MysqlSourceTask implements SourceTask {
       await idle(this.settings.pollIntervalMs, this.context.signal);
       return [];
     }
-    const batches = await this.stream.next(this.waitMs());
-    if (batches.length > 0) {
-      (batches.at(-1) as TableSourceBatch).sourceOffset = toOffset(this.stream.position);
+    if (this.first.length > 0) return this.first.splice(0);
+    const { stream, incremental } = this;
+    await this.followTopic();
+    await incremental.advance(stream.place);
+    const given = await stream.next(incremental.isReady(stream.place) ? 0 : this.waitMs());
+    this.statistics.see(given, stream);
+    const batches = await incremental.pass(given, stream.place);
+    batches.push(...this.notifications.take());
+    const blocking = incremental.takeBlocking();
+    if (blocking !== null) {
+      // Until its rows are there no offset goes on: a restart meets the signal again.
+      this.beginBlocking(blocking, stream);
+      return batches;
     }
+    if (batches.length > 0) (batches.at(-1) as { sourceOffset: SourceOffset }).sourceOffset = this.offset(stream);
     if (this.settings.heartbeatIntervalMs > 0 && Date.now() >= this.nextHeartbeatMs)
-      batches.push(await this.heartbeat(this.stream));
-    if (batches.length > 0) this.reportLag(batches);
-    this.context.metrics.gauge('connected', this.stream.isConnected ? 1 : 0);
+      batches.push(await this.heartbeat(stream));
+    if (stream.isStopped) await this.endStream(stream);
     return batches;
+  }
+
+  private async endStream(stream: ChangeStream): Promise<void> {
+    const position = formatPosition(stream.position);
+    this.context.logger.info({ position }, 'stop.at is reached: nothing more is published');
+    this.context.metrics.gauge('stop_reached', 1);
+    this.stream = null;
+    await stream.close();
+  }
+
+  private offset(stream: ChangeStream): SourceOffset {
+    return { ...toOffset(stream.position), ...this.incremental.offset, ...this.signals?.offset };
+  }
+
+  private async followTopic(): Promise<void> {
+    for (const signal of (await this.signals?.poll()) ?? []) {
+      try {
+        await this.incremental.act(signal);
+      } catch (error) {
+        if (isConnectionLoss(error)) throw sourceError(error, this.settings);
+        this.context.logger.error({ signal: signal.id, reason: String(error) }, 'a signal could not be followed');
+      }
+    }
+  }
+
+  private beginBlocking(request: BlockingRequest, stream: ChangeStream): void {
+    const { logger } = this.context;
+    const tables = request.tables.map(fullName).join(', ');
+    logger.info({ signal: request.id, tables }, 'the stream waits for a snapshot');
+    stream.rest();
+    this.blocking = request;
+    this.snapshot = this.newSnapshot(blockingSettings(this.settings, request), request.tables, null);
+    this.tell('STARTED');
+  }
+
+  private tell(type: NotificationType, data: Readonly<Record<string, string>> = {}): void {
+    this.notifications.tell({ aggregate: 'Initial Snapshot', type, id: this.blocking?.id ?? null, data });
+  }
+
+  private newSnapshot(
+    settings: SourceSettings,
+    tables: readonly TableName[],
+    schemaChanges: SchemaChanges | null,
+  ): SnapshotPhase {
+    const { common, versions } = this;
+    const { logger, signal } = this.context;
+    const onTableRead = (table: string, rows: number): void => {
+      this.tell('TABLE_SCAN_COMPLETED', {
+        data_collections: tables.map(fullName).join(','),
+        scanned_collection: table,
+        total_rows_scanned: String(rows),
+        status: rows === 0 ? 'EMPTY' : 'SUCCEEDED',
+      });
+    };
+    return new SnapshotPhase({ settings, common, versions, tables, schemaChanges, logger, signal, onTableRead });
   }
 
   private async pollSnapshot(snapshot: SnapshotPhase): Promise<readonly SourceBatch[]> {
@@ -130,20 +241,35 @@ export class MysqlSourceTask implements SourceTask {
       batch = await snapshot.next();
     } catch (error) {
       if (this.context.signal.aborted) return [];
-      throw sourceError(error, this.settings);
+      const failure = sourceError(error, this.settings);
+      // What a signal asks for may be wrong; that must not stop the stream.
+      if (this.blocking === null || failure.retriable) throw failure;
+      this.context.logger.error({ signal: this.blocking.id, reason: String(error) }, 'the snapshot is given up');
+      this.tell('ABORTED');
+      return await this.endSnapshot(snapshot);
     }
     if (batch !== null) {
       this.context.metrics.gauge('snapshot_running', 1);
       this.context.metrics.count('rows_scanned', batch.count);
-      return [batch];
+      if (this.blocking !== null) {
+        const isLast = batch.sourceOffset?.snapshot_completed === true;
+        (batch as { sourceOffset: SourceOffset | null }).sourceOffset = isLast ? this.offset(this.stream!) : null;
+      }
+      // In front: the offset of a batch is that of the poll.
+      return [...this.notifications.take(), batch];
     }
-    const { position } = snapshot;
+    this.tell('COMPLETED');
+    return await this.endSnapshot(snapshot);
+  }
+
+  private async endSnapshot(snapshot: SnapshotPhase): Promise<readonly SourceBatch[]> {
     await snapshot.close();
     this.snapshot = null;
     this.context.metrics.gauge('snapshot_running', 0);
     this.context.metrics.gauge('snapshot_completed', 1);
-    if (this.settings.snapshot.mode !== 'initial_only') this.openStream(position);
-    return [];
+    if (this.blocking !== null) this.blocking = null;
+    else if (this.settings.snapshot.mode !== 'initial_only') this.openStream(snapshot.position);
+    return this.notifications.take();
   }
 
   private waitMs(): number {
@@ -167,22 +293,14 @@ export class MysqlSourceTask implements SourceTask {
         this.client = null;
       }
     }
-    return heartbeatBatch(
-      settings.heartbeatTopic,
-      settings.prefix,
-      this.common.sourcePartition,
-      toOffset(stream.position),
-    );
-  }
-
-  private reportLag(batches: readonly SourceBatch[]): void {
-    const newest = Math.max(...batches.map(batch => batch.sourceTimestampMs ?? 0));
-    if (newest > 0) this.context.metrics.gauge('milliseconds_behind_source', Math.max(0, Date.now() - newest));
+    return heartbeatBatch(settings.heartbeatTopic, settings.prefix, this.common.sourcePartition, this.offset(stream));
   }
 
   async stop(): Promise<void> {
     await this.snapshot?.close();
     await this.stream?.close();
+    await this.incremental?.close();
+    await this.signals?.close();
     await this.client?.end().catch(() => {});
   }
 }

@@ -62,6 +62,8 @@ export interface SnapshotReading {
   readonly serverVersion: number;
   readonly common: BatchCommon;
   readonly signal: AbortSignal;
+  /** Told of each table when its last row is read. */
+  readonly onTableRead: (table: string, rows: number) => void;
 }
 
 /** Rows of a range, or its end. */
@@ -91,9 +93,11 @@ export async function* snapshotBatches(
   /** Of a table that is read: its last row may be the last of all. */
   let ended: TableSourceBatch | null = null;
   const queue = ranges.values();
+  const counts = tables.map(() => 0);
   for await (const { table, rows } of mergeReaders(clients.map(client => readRanges(client, queue, tables, reading)))) {
     if (rows !== null) {
       const { version, copied } = rows;
+      counts[table]! += copied.count;
       const markers = new Uint8Array(copied.count);
       const before = held.get(table);
       if (before === undefined) markers[0] = isFirst ? MARKER.first : MARKER.firstInCollection;
@@ -106,6 +110,7 @@ export async function* snapshotBatches(
       continue;
     }
     left[table]!--;
+    if (left[table] === 0) reading.onTableRead(fullName(tables[table]!), counts[table]!);
     const last = held.get(table);
     if (left[table]! > 0 || last === undefined) continue;
     held.delete(table);

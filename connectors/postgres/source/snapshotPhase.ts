@@ -23,6 +23,7 @@ export interface SnapshotOptions {
   readonly serverVersion: number;
   readonly tables: readonly TableName[];
   readonly hasSlot: boolean;
+  readonly onTableRead: (table: string, rows: number) => void;
 }
 
 export class SnapshotPhase {

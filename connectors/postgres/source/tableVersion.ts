@@ -7,6 +7,7 @@ import { ConnectError } from '../../../runtime/api/index.ts';
 import { type Schema, type StructSchema, withOptions } from '../../../schemas/data/index.ts';
 import { envelopeSchema, keySchema as keySchemaOf, rowSchema } from '../../../schemas/envelope/debezium.ts';
 import type { ColumnLayout, Layout, RowFormat } from '../../../schemas/transcode/layout.ts';
+import type { ColumnShape } from '../../shared/columnShaping.ts';
 import { adjustName, adjustSchemaName, topicName } from '../../shared/eventNames.ts';
 import type { SourceSettings } from '../config.ts';
 import { columnDefault } from '../types/columnDefault.ts';
@@ -14,7 +15,6 @@ import type { ColumnType } from '../types/columnType.ts';
 import { type CatalogType, resolveType } from '../types/resolveType.ts';
 import { sourceTypeParameters } from '../types/sourceType.ts';
 import { type CatalogTable, fullName } from './catalog.ts';
-import type { ColumnShape } from './columnShaping.ts';
 import { POSITION, SOURCE_SCHEMA, snapshotLayout, streamLayout } from './envelope.ts';
 
 /** A column as the rows at hand carry it; what else is known comes from the catalogue of now. */
@@ -171,9 +171,13 @@ function shapedLayout(
   form: RowForm,
   isPartial: boolean,
 ): ColumnLayout {
+  const { fromText, fromBinary, unchanged } = column.type!;
+  const isText = form === 'text' || column.isText;
+  const read = (bytes: Buffer, start: number, end: number): unknown =>
+    isText ? fromText(bytes.toString('utf8', start, end)) : fromBinary!(bytes, start, end);
   return {
     field,
-    ...shape.layout(column.type!, form === 'text' || column.isText, column.length),
+    ...shape.layout({ read, unchanged, length: column.length }),
     ...(isPartial && column.isRequired && { nullValue: column.nullValue }),
   };
 }

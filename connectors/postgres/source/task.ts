@@ -12,11 +12,15 @@ import {
 import { contextHeaders } from '../../shared/contextHeaders.ts';
 import { heartbeatBatch } from '../../shared/heartbeatBatch.ts';
 import { idle } from '../../shared/idle.ts';
+import { Notifications, type NotificationType } from '../../shared/notifications.ts';
+import { SignalTopic } from '../../shared/signalTopic.ts';
 import type { BatchCommon, TableSourceBatch } from '../../shared/tableSourceBatch.ts';
 import { parseSettings, type SourceSettings } from '../config.ts';
 import { CONNECTOR_NAME } from '../version.ts';
-import { connect, sourceError } from './connection.ts';
-import { IncrementalSnapshot } from './incrementalSnapshot.ts';
+import { blockingSettings } from './blockingSnapshot.ts';
+import { fullName } from './catalog.ts';
+import { connect, isConnectionLoss, sourceError, sqlState } from './connection.ts';
+import { type BlockingRequest, IncrementalSnapshot } from './incrementalSnapshot.ts';
 import { formatLsn } from './lsn.ts';
 import { HEARTBEAT_PREFIX } from './ownMessages.ts';
 import { MODERN_SINCE } from './pluginOptions.ts';
@@ -35,6 +39,10 @@ export class PostgresSourceTask implements SourceTask {
   private report!: PreflightReport;
   private versions!: RelationVersions;
   private snapshot: SnapshotPhase | null = null;
+  /** What asked for the snapshot that is being taken, while the stream waits. */
+  private blocking: BlockingRequest | null = null;
+  private signals: SignalTopic | null = null;
+  private notifications!: Notifications;
   private stream: ChangeStream | null = null;
   private incremental!: IncrementalSnapshot;
   private watch!: SlotWatch;
@@ -60,7 +68,10 @@ export class PostgresSourceTask implements SourceTask {
     const { common, versions } = this;
     const { logger, signal } = context;
     this.watch = new SlotWatch(settings, context.metrics, logger);
-    this.incremental = new IncrementalSnapshot({ settings, common, logger, signal, versions }, offset);
+    const notifications = new Notifications(settings.notifications, settings.prefix, common.sourcePartition, logger);
+    this.notifications = notifications;
+    this.incremental = new IncrementalSnapshot({ settings, common, logger, signal, versions, notifications }, offset);
+    this.signals = await SignalTopic.open(context, settings.signalTopic, settings.prefix, offset);
     try {
       await this.prepare(stored);
     } catch (error) {
@@ -89,6 +100,7 @@ export class PostgresSourceTask implements SourceTask {
       return;
     }
     if (isDone && mode !== 'always') {
+      this.tell('SKIPPED');
       this.openStream(stored.position);
       return;
     }
@@ -116,10 +128,26 @@ export class PostgresSourceTask implements SourceTask {
         serverVersion: report.serverVersion,
         tables: report.tables,
         hasSlot: this.report.slot !== null,
+        onTableRead: this.tableRead,
       },
       isDone ? stored.position : null,
     );
+    this.tell('STARTED');
   }
+
+  private tell(type: NotificationType, data: Readonly<Record<string, string>> = {}): void {
+    this.notifications.tell({ aggregate: 'Initial Snapshot', type, id: this.blocking?.id, data });
+  }
+
+  private readonly tableRead = (table: string, rows: number): void => {
+    const tables = this.blocking?.tables ?? this.report.tables;
+    this.tell('TABLE_SCAN_COMPLETED', {
+      data_collections: tables.map(fullName).join(','),
+      scanned_collection: table,
+      total_rows_scanned: String(rows),
+      status: rows === 0 ? 'EMPTY' : 'SUCCEEDED',
+    });
+  };
 
   private async preparePublication(client: pg.Client): Promise<void> {
     const { settings, report } = this;
@@ -171,9 +199,18 @@ export class PostgresSourceTask implements SourceTask {
     }
     const { stream, incremental } = this;
     this.watch.tick();
+    await this.followTopic();
     await incremental.advance(stream.recent);
     const given = await stream.next(this.waitMs());
-    const batches = await incremental.pass(given, stream.takeMark(), stream.position);
+    const batches = await incremental.pass(given, { mark: stream.takeMark(), position: stream.position });
+    batches.push(...this.notifications.take());
+    const blocking = incremental.takeBlocking();
+    if (blocking !== null) {
+      // Until its rows are there no offset goes on: a restart meets the signal again.
+      this.beginBlocking(blocking, stream);
+      this.hasUncommitted = true;
+      return batches;
+    }
     if (batches.length > 0) (batches.at(-1) as TableSourceBatch).sourceOffset = this.offset(stream);
     if (this.settings.heartbeatIntervalMs > 0 && Date.now() >= this.nextHeartbeatMs)
       batches.push(await this.heartbeat());
@@ -187,27 +224,77 @@ export class PostgresSourceTask implements SourceTask {
     return batches;
   }
 
+  private async followTopic(): Promise<void> {
+    for (const signal of (await this.signals?.poll()) ?? []) {
+      try {
+        await this.incremental.act(signal);
+      } catch (error) {
+        if (isConnectionLoss(error)) throw sourceError(error, this.settings);
+        this.context.logger.error({ signal: signal.id, reason: String(error) }, 'a signal could not be followed');
+      }
+    }
+  }
+
+  private beginBlocking(request: BlockingRequest, stream: ChangeStream): void {
+    const { common, versions, report } = this;
+    const { logger, signal } = this.context;
+    logger.info(
+      { signal: request.id, tables: request.tables.map(fullName).join(', ') },
+      'the stream waits for a snapshot',
+    );
+    stream.rest();
+    this.blocking = request;
+    this.snapshot = new SnapshotPhase(
+      {
+        settings: blockingSettings(this.settings, request),
+        ...{ common, versions, logger, signal, serverVersion: report.serverVersion },
+        tables: request.tables,
+        hasSlot: true,
+        onTableRead: this.tableRead,
+      },
+      stream.position,
+    );
+    this.tell('STARTED');
+  }
+
   private async pollSnapshot(snapshot: SnapshotPhase): Promise<readonly SourceBatch[]> {
     let batch: SourceBatch | null;
     try {
       batch = await snapshot.next();
     } catch (error) {
       if (this.context.signal.aborted) return [];
-      throw sourceError(error, this.settings);
+      const failure = sourceError(error, this.settings);
+      // What a signal asks for may be wrong, such as a column of its condition; that must not stop the stream.
+      const isWrong = !failure.retriable || sqlState(failure.cause)?.startsWith('42') === true;
+      if (this.blocking === null || !isWrong) throw failure;
+      this.context.logger.error({ signal: this.blocking.id, reason: String(error) }, 'the snapshot is given up');
+      this.tell('ABORTED');
+      return await this.endSnapshot(snapshot);
     }
     if (batch !== null) {
       this.context.metrics.gauge('snapshot_running', 1);
       this.context.metrics.count('rows_scanned', batch.count);
-      this.lastOffset = batch.sourceOffset;
+      if (this.blocking !== null) {
+        const isLast = batch.sourceOffset?.snapshot_completed === true;
+        (batch as TableSourceBatch).sourceOffset = isLast ? this.offset(this.stream!) : null;
+      }
+      this.lastOffset = batch.sourceOffset ?? this.lastOffset;
       this.hasUncommitted = true;
-      return [batch];
+      // In front: the offset of a batch is that of the poll.
+      return [...this.notifications.take(), batch];
     }
+    this.tell('COMPLETED');
+    return await this.endSnapshot(snapshot);
+  }
+
+  private async endSnapshot(snapshot: SnapshotPhase): Promise<readonly SourceBatch[]> {
     await snapshot.close();
     this.snapshot = null;
     this.context.metrics.gauge('snapshot_running', 0);
     this.context.metrics.gauge('snapshot_completed', 1);
-    if (this.settings.snapshot.mode !== 'initial_only') this.openStream(snapshot.position);
-    return [];
+    if (this.blocking !== null) this.blocking = null;
+    else if (this.settings.snapshot.mode !== 'initial_only') this.openStream(snapshot.position);
+    return this.notifications.take();
   }
 
   private waitMs(): number {
@@ -245,7 +332,7 @@ export class PostgresSourceTask implements SourceTask {
   }
 
   private offset(stream: ChangeStream): SourceOffset {
-    return { ...toOffset(stream.position), ...this.incremental.offset };
+    return { ...toOffset(stream.position), ...this.incremental.offset, ...this.signals?.offset };
   }
 
   private reportLag(batches: readonly SourceBatch[]): void {
@@ -267,6 +354,7 @@ export class PostgresSourceTask implements SourceTask {
     await this.snapshot?.close();
     await this.stream?.close();
     await this.incremental?.close();
+    await this.signals?.close();
     await this.watch?.close();
     await this.client?.end().catch(() => {});
     if (this.settings?.slot.dropOnStop && this.report) {

@@ -59,6 +59,7 @@ async function read(serverId: number, reading: Reading): Promise<void> {
       logger: { error: console.error, warn: console.error, info() {}, debug() {} },
       signal: new AbortController().signal,
       versions: new TableVersions(settings),
+      schemaChanges: null,
     },
     { file: run.file, position: run.position, gtids: null, events: 0, rows: 0, gtid: null, serverId: 0, seconds: 0 },
   );

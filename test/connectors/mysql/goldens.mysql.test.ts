@@ -42,11 +42,12 @@ for (const name of readdirSync(casesDir).sort()) {
       ignore?: string;
     };
     const prefix = `my_${name.replaceAll('-', '_')}`;
-    const golden = load(new URL(`${name}/golden.json`, casesDir).pathname).records.filter(r => r.topic !== prefix);
+    const golden = load(new URL(`${name}/golden.json`, casesDir).pathname).records;
     const harness = await MysqlHarness.open(t, { name: prefix, more: about.databases ?? [] });
     await harness.script(read('setup.sql'));
     await harness.newSession();
-    await harness.start(about.config);
+    const config = { 'include.schema.changes': 'true', ...about.config };
+    await harness.start(config);
     if (about.stream !== false) await harness.pollUntilStreaming();
     await pollAlong(harness, harness.script(read('stream.sql')));
     const offline = read('offline.sql');
@@ -56,16 +57,29 @@ for (const name of readdirSync(casesDir).sort()) {
       await harness.stop();
       await harness.newSession();
       await harness.script(offline);
-      await harness.start(about.config);
+      await harness.start(config);
     }
     await pollQuiet(harness, golden.length);
     const actual = harness.records
       .map(toJson)
       .filter(record => !about.ignore || !new RegExp(about.ignore).test(record.topic))
       .sort((a, b) => (a.topic < b.topic ? -1 : a.topic > b.topic ? 1 : 0));
+    if (name === 'json-partial') takePartialUpdates(actual);
     const { failed, lines } = compare(golden, actual, { allow, name: `mysql/${name}` });
     assert.equal(failed, 0, lines.join('\n'));
   });
+}
+
+/** The two updates that Debezium loses. */
+function takePartialUpdates(actual: object[]): void {
+  const partial = actual.splice(-3, 2) as { value: { payload: { after: { j: string } } } }[];
+  assert.deepEqual(
+    partial.map(({ value }) => value.payload.after.j),
+    [
+      '{"a":2,"b":[1,2,3],"long":"some text that is long enough"}',
+      '{"a":2,"b":[2,3],"long":"some text that is long enough"}',
+    ],
+  );
 }
 
 async function pollAlong(harness: MysqlHarness, work: Promise<void>): Promise<void> {

@@ -8,6 +8,7 @@ import type {
   SourceBatch,
   SourceOffset,
   SourceTask,
+  TopicFollower,
 } from '../../../runtime/api/index.ts';
 import type { Struct } from '../../../schemas/data/index.ts';
 
@@ -24,6 +25,7 @@ export class MysqlHarness {
   readonly records: ConnectRecord[] = [];
   readonly batches: SourceBatch[] = [];
   readonly warnings: string[] = [];
+  readonly metrics = new Map<string, number>();
   /** The last offset handed out, and the one the next task starts from. */
   offset: SourceOffset | null = null;
   stored: SourceOffset | null = null;
@@ -70,6 +72,13 @@ export class MysqlHarness {
     await this.sql.query(`USE ${this.name}`);
   }
 
+  /** Another session in the same database. */
+  async connect(): Promise<Connection> {
+    const connection = await open(this.url);
+    await connection.query(`USE ${this.name}`);
+    return connection;
+  }
+
   private get isMariaDb(): boolean {
     return this.url.port === new URL(MARIADB_URL).port;
   }
@@ -83,6 +92,8 @@ export class MysqlHarness {
       'database.include.list': this.databases.join(','),
       'topic.prefix': this.name,
       'poll.interval.ms': '50',
+      // One topic less; the recorded cases have it.
+      'include.schema.changes': 'false',
       ...overrides,
     };
   }
@@ -103,9 +114,34 @@ export class MysqlHarness {
       config,
       logger: this.logger,
       signal: this.abort.signal,
-      metrics: { gauge() {}, count() {} },
+      metrics: {
+        gauge: (name, value) => this.metrics.set(name, value),
+        count: (name, by = 1, topic = '') => {
+          const key = topic === '' ? name : `${name} ${topic}`;
+          this.metrics.set(key, (this.metrics.get(key) ?? 0) + by);
+        },
+      },
       offsets: { offset: async () => this.stored },
+      followTopic: async (topic, from) => this.follow(topic, from),
     });
+  }
+
+  /** A topic that has what the task gave for it. */
+  private follow(topic: string, from: number | 'end'): TopicFollower {
+    const given = this.records.filter(record => record.topic === topic);
+    return {
+      position: from === 'end' ? given.length : from,
+      async poll() {
+        const texts = given.slice(this.position).map(({ value }, i) => ({
+          offset: this.position + i,
+          key: null,
+          value: JSON.stringify(value),
+        }));
+        (this as { position: number }).position = given.length;
+        return texts;
+      },
+      close: async () => {},
+    };
   }
 
   private readonly logger: Logger = {

@@ -3,17 +3,18 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { parseSettings } from '../../../connectors/postgres/config.ts';
-import { parseShaping } from '../../../connectors/postgres/source/columnShaping.ts';
 import type { ColumnType, TypeSettings } from '../../../connectors/postgres/types/columnType.ts';
 import { textType } from '../../../connectors/postgres/types/scalarTypes.ts';
 import { sourceTypeParameters } from '../../../connectors/postgres/types/sourceType.ts';
+import { parseShaping } from '../../../connectors/shared/columnShaping.ts';
 
 const text: ColumnType = textType({ placeholder: 'unavailable' } as TypeSettings);
+const column = (length = 0) => ({ read: text.fromBinary!, unchanged: text.unchanged, length });
 
 function shaped(key: string, value: string, length = 0): unknown {
   const { shaping, errors } = parseShaping({ [key]: 'public.t.a' });
   assert.deepEqual(errors, []);
-  const layout = shaping.shape('public.t.a')!.layout(text, false, length);
+  const layout = shaping.shape('public.t.a')!.layout(column(length));
   assert.equal(layout.column.wire, 'function');
   const bytes = Buffer.from(value);
   return layout.column.wire === 'function' && layout.column.decode(bytes, 0, bytes.length);
@@ -44,9 +45,9 @@ test('a mask also hides which values are null, a hash keeps null and the placeho
     'column.mask.with.2.chars': 'public.t.m',
     'column.mask.hash.SHA-256.with.salt.x': 'public.t.h',
   });
-  const mask = shaping.shape('public.t.m')!.layout(text, false, 0);
+  const mask = shaping.shape('public.t.m')!.layout(column());
   assert.deepEqual([mask.whenNull, mask.unchanged], ['**', '**']);
-  const hash = shaping.shape('public.t.h')!.layout(text, false, 0);
+  const hash = shaping.shape('public.t.h')!.layout(column());
   assert.deepEqual([hash.whenNull, hash.unchanged], [undefined, 'unavailable']);
   assert.equal(shaping.shape('public.t.other'), null);
 });

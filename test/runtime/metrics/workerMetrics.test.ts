@@ -26,6 +26,7 @@ test('counts of a task and states appear under Connect’s names', async () => {
   meter.observe('poll_batch_time_ms', 10);
   meter.observe('poll_batch_time_ms', 20);
   meter.gauge('milliseconds_behind_source', 42);
+  meter.count('table_create_events_seen', 2, 'p.d.t');
   metrics.updateTask(id, structuredClone(meter.snapshot()));
   metrics.countStartup('task', true);
   metrics.countStartup('task', false);
@@ -35,6 +36,7 @@ test('counts of a task and states appear under Connect’s names', async () => {
     'kafka_connect_source_task_poll_batch_avg_time_ms{connector="c",task="0"} 15',
     'kafka_connect_source_task_poll_batch_max_time_ms{connector="c",task="0"} 20',
     'debezium_metrics_milliseconds_behind_source{connector="c",task="0"} 42',
+    'debezium_metrics_table_create_events_seen{connector="c",task="0",topic="p.d.t"} 2',
     'kafka_connect_worker_connector_failed_task_count{connector="c"} 1',
     'kafka_connect_worker_task_startup_failure_percentage 0.5',
     'kafka_connect_connector_task_status{connector="c",task="1",status="failed"} 1',

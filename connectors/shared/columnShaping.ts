@@ -3,10 +3,9 @@
  * form, and which say where they come from. Keys stay as they are, as in Debezium: they are what events are found by.
  */
 import { createHash, getHashes } from 'node:crypto';
-import type { Config, ConfigError } from '../../../runtime/api/index.ts';
-import type { ColumnLayout } from '../../../schemas/transcode/layout.ts';
-import { parsePatterns } from '../../shared/textFilter.ts';
-import type { ColumnType } from '../types/columnType.ts';
+import type { Config, ConfigError } from '../../runtime/api/index.ts';
+import type { ColumnLayout } from '../../schemas/transcode/layout.ts';
+import { parsePatterns } from './textFilter.ts';
 
 const MASK = /^column\.mask\.with\.(.+)\.chars$/;
 const TRUNCATE = /^column\.truncate\.to\.(.+)\.chars$/;
@@ -16,16 +15,24 @@ const ANY = /^column\.(mask|truncate)\./;
 
 export const isShapingKey = (key: string): boolean => ANY.test(key) || SOURCE_TYPE.test(key);
 
+/** A column as its connector reads it. */
+export interface ShapedColumn {
+  readonly read: (bytes: Buffer, start: number, end: number) => unknown;
+  /** Stands for a value that the row does not carry. */
+  readonly unchanged?: unknown;
+  /** The declared length of its type in characters, 0 = none. */
+  readonly length: number;
+}
+
 export interface ColumnShape {
   readonly kind: 'mask' | 'hash' | 'truncate';
   /** Of the field's schema. */
   readonly parameters: Readonly<Record<string, string>>;
-  /** How the column is read; `length` is the declared length of its type, 0 = none. */
-  layout(type: ColumnType, isText: boolean, length: number): Omit<ColumnLayout, 'field'>;
+  layout(column: ShapedColumn): Omit<ColumnLayout, 'field'>;
 }
 
 export interface ColumnShaping {
-  /** For a column by its full name, schema.table.column; null = as it is. */
+  /** For a column by its full name, with schema or database and table; null = as it is. */
   shape(column: string): ColumnShape | null;
   /** Whether its schema tells the type it has in the database; `type` is the name of that type. */
   tellsSourceType(column: string, table: string, type: string): boolean;
@@ -96,11 +103,11 @@ function hashShape(algorithm: string, salt: string, isPlain: boolean): ColumnSha
   return {
     kind: 'hash',
     parameters: { masked: 'true' },
-    layout: (type, isText, length) =>
-      shapedLayout(type, isText, text => {
+    layout: column =>
+      shapedLayout(column, text => {
         const bytes = isPlain ? Buffer.from(text) : javaSerialized(text);
         const digest = createHash(algorithm).update(salt).update(bytes).digest('hex');
-        return length > 0 ? digest.slice(0, length) : digest;
+        return column.length > 0 ? digest.slice(0, column.length) : digest;
       }),
   };
 }
@@ -109,7 +116,7 @@ function truncateShape(length: number): ColumnShape {
   return {
     kind: 'truncate',
     parameters: { truncateLength: String(length) },
-    layout: (type, isText) => shapedLayout(type, isText, text => truncated(text, length)),
+    layout: column => shapedLayout(column, text => truncated(text, length)),
   };
 }
 
@@ -121,18 +128,14 @@ function truncated(text: string, length: number): string {
 
 /** The placeholder of an unchanged value stays whole: consumers know it by its text. */
 function shapedLayout(
-  type: ColumnType,
-  isText: boolean,
+  { read, unchanged }: ShapedColumn,
   change: (text: string) => string,
 ): Omit<ColumnLayout, 'field'> {
-  const { fromText, fromBinary } = type;
-  const read = (bytes: Buffer, start: number, end: number): unknown =>
-    isText ? fromText(bytes.toString('utf8', start, end)) : fromBinary!(bytes, start, end);
   const decode = (bytes: Buffer, start: number, end: number): unknown => {
     const value = read(bytes, start, end);
     return typeof value === 'string' ? change(value) : value;
   };
-  return { column: { wire: 'function', decode }, unchanged: type.unchanged };
+  return { column: { wire: 'function', decode }, unchanged };
 }
 
 /** What ObjectOutputStream.writeObject makes of a string: Debezium's first way of hashing is of these bytes. */
@@ -150,13 +153,13 @@ function javaSerialized(text: string): Buffer {
   return Buffer.concat([head, content]);
 }
 
-/** UTF-8 with each half of a surrogate pair by itself, in three bytes, and two bytes for NUL, which PostgreSQL has not. */
+/** UTF-8 with each half of a surrogate pair by itself, in three bytes, and two bytes for NUL. */
 function modifiedUtf8(text: string): Buffer {
-  if (!/[\ud800-\udfff]/.test(text)) return Buffer.from(text);
+  if (!/[\0\ud800-\udfff]/.test(text)) return Buffer.from(text);
   const out: number[] = [];
   for (let i = 0; i < text.length; i++) {
     const c = text.charCodeAt(i);
-    if (c < 0x80) out.push(c);
+    if (c > 0 && c < 0x80) out.push(c);
     else if (c < 0x800) out.push(0xc0 | (c >> 6), 0x80 | (c & 63));
     else out.push(0xe0 | (c >> 12), 0x80 | ((c >> 6) & 63), 0x80 | (c & 63));
   }

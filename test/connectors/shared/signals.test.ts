@@ -1,8 +1,8 @@
 /** Signals, and the state of incremental snapshots in offsets. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NOTHING, stateOf, stateOffset } from '../../../connectors/postgres/source/incrementalState.ts';
-import { namesTable, parseSignal } from '../../../connectors/postgres/source/signals.ts';
+import { NOTHING, stateOf, stateOffset } from '../../../connectors/shared/incrementalState.ts';
+import { namesTable, parseSignal } from '../../../connectors/shared/signals.ts';
 
 test('signals are read from the rows of their table', () => {
   const data =
@@ -10,6 +10,7 @@ test('signals are read from the rows of their table', () => {
   assert.deepEqual(parseSignal('1', 'execute-snapshot', data), {
     type: 'execute-snapshot',
     id: '1',
+    kind: 'incremental',
     collections: ['public.a'],
     conditions: [{ collection: 'public.a', filter: 'x > 1' }],
     surrogateKey: null,
@@ -23,6 +24,7 @@ test('signals are read from the rows of their table', () => {
     '{"data-collections":"public.a"}',
     '{"data-collections":[]}',
     '{"type":"blocking"}',
+    '{"type":"partial","data-collections":["public.a"]}',
   ]) {
     assert.throws(() => parseSignal('5', 'execute-snapshot', malformed));
   }

@@ -2,10 +2,10 @@
  * How far an incremental snapshot is, as part of the offset: Debezium's keys, with the keys of rows as JSON lists of the server's texts in place of serialized
  * Java objects. An offset of Debezium's thus begins its table again.
  */
-import type { SourceOffset } from '../../../runtime/api/index.ts';
+import type { SourceOffset } from '../../runtime/api/index.ts';
 
 export interface Collection {
-  /** schema.table */
+  /** schema.table, or database.table */
   readonly id: string;
   readonly filter: string | null;
   readonly surrogateKey: string | null;

@@ -1,9 +1,11 @@
-/** Signals, as rows of the signal table have them: id, type, and data as JSON. */
+/** Signals, as rows of the signal table and records of the signal topic have them: id, type, and data as JSON. */
 
 export type Signal =
   | {
       readonly type: 'execute-snapshot';
       readonly id: string;
+      /** incremental: in chunks beside the stream; blocking: at once, while the stream waits. */
+      readonly kind: 'incremental' | 'blocking';
       /** Regular expressions of tables. */
       readonly collections: readonly string[];
       readonly conditions: readonly { readonly collection: string; readonly filter: string }[];
@@ -20,7 +22,9 @@ export function parseSignal(id: string, type: string, data: string | null): Sign
     case 'execute-snapshot': {
       const body = objectOf(data);
       const kind = String(body.type ?? 'incremental').toLowerCase();
-      if (kind !== 'incremental') throw new Error(`snapshots of type ${kind} are not supported, use "incremental"`);
+      if (kind !== 'incremental' && kind !== 'blocking') {
+        throw new Error(`there are no snapshots of type ${kind}, use "incremental" or "blocking"`);
+      }
       const collections = texts(body['data-collections']);
       if (collections.length === 0) throw new Error('it has no data-collections');
       const conditions = list(body['additional-conditions']).map(entry => ({
@@ -33,6 +37,7 @@ export function parseSignal(id: string, type: string, data: string | null): Sign
       return {
         type,
         id,
+        kind,
         collections,
         conditions,
         surrogateKey: typeof surrogate === 'string' && surrogate !== '' ? surrogate : null,

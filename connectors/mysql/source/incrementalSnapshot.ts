@@ -1,0 +1,137 @@
+/**
+ * Incremental snapshots of MySQL and MariaDB, for which nothing is written to the server: a chunk is read as of one moment, and where the log stood then is known.
+ * When the stream has come to that place, it has given all changes that the chunk may have missed.
+ */
+import type { Connection } from 'mysql2/promise';
+import type { Logger, SourceBatch, SourceOffset } from '../../../runtime/api/index.ts';
+import { topicName } from '../../shared/eventNames.ts';
+import {
+  type BlockingRequest as Blocking,
+  type Chunk,
+  IncrementalSnapshot as Incremental,
+  type Key,
+  type NamedTable,
+} from '../../shared/incrementalSnapshot.ts';
+import type { Collection } from '../../shared/incrementalState.ts';
+import type { Notifications } from '../../shared/notifications.ts';
+import { rowKey } from '../../shared/rowKey.ts';
+import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
+import type { SourceSettings } from '../config.ts';
+import { fullName, isSystemDatabase, listTables, type TableName } from './catalog.ts';
+import type { StreamPlace } from './changeStream.ts';
+import { readChunk } from './chunkReader.ts';
+import { connect, isConnectionLoss } from './connection.ts';
+import { MARKER, processingTime } from './envelope.ts';
+import { isBehind } from './position.ts';
+import type { SelectedRows } from './selectRows.ts';
+import { selectedWireRows, snapshotBatch } from './snapshotRows.ts';
+import type { TableVersion } from './tableVersion.ts';
+import type { TableVersions } from './tableVersions.ts';
+
+export interface IncrementalOptions {
+  readonly settings: SourceSettings;
+  readonly common: BatchCommon;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+  readonly versions: TableVersions;
+  readonly notifications: Notifications;
+}
+
+export type BlockingRequest = Blocking<TableName>;
+
+export class IncrementalSnapshot extends Incremental<TableName, StreamPlace | null, StreamPlace | null> {
+  private readonly settings: SourceSettings;
+  private readonly common: BatchCommon;
+  private readonly versions: TableVersions;
+  private client: Connection | null = null;
+
+  constructor(options: IncrementalOptions, stored: SourceOffset | null) {
+    const { settings, common, logger, signal, versions, notifications } = options;
+    const { signalTable, signalTopic, prefix, topicDelimiter, tables } = settings;
+    super(
+      {
+        ...{ logger, signal, notifications },
+        signalTopic: signalTable === null ? null : topicName(`${prefix}${topicDelimiter}${signalTable}`),
+        isSignalPublished: signalTable !== null && tables(signalTable, signalTable.split('.')[0]!),
+        hasSignals: signalTable !== null || signalTopic !== null,
+      },
+      stored,
+    );
+    this.settings = settings;
+    this.common = common;
+    this.versions = versions;
+  }
+
+  private async connection(): Promise<Connection> {
+    this.client ??= await connect(this.settings, { isRaw: true });
+    return this.client;
+  }
+
+  protected override async tables(): Promise<readonly NamedTable<TableName>[]> {
+    const { settings } = this;
+    return (await listTables(await this.connection()))
+      .map(table => ({ id: fullName(table), table }))
+      .filter(({ id, table: { database } }) => settings.tables(id, database) && id !== settings.signalTable);
+  }
+
+  protected override async read(
+    { id, filter, surrogateKey }: Collection,
+    lastKey: Key | null,
+    maximumKey: Key | null,
+    place: StreamPlace | null,
+  ): Promise<Chunk<StreamPlace | null>> {
+    if (place === null) return { kind: 'early' };
+    const { settings, versions } = this;
+    const [database, name] = [id.slice(0, id.indexOf('.')), id.slice(id.indexOf('.') + 1)];
+    if (isSystemDatabase(database)) return { kind: 'none', why: "it is the server's own", status: 'UNKNOWN_SCHEMA' };
+    const request = { table: { database, name }, surrogateKey, filter, lastKey, maximumKey };
+    const chunk = await readChunk(await this.connection(), request, versions, settings, place, this.options.signal);
+    switch (chunk.kind) {
+      case 'early':
+        return chunk;
+      case 'none':
+        return { ...chunk, status: chunk.why === null ? 'EMPTY' : 'NO_PRIMARY_KEY' };
+      case 'rows': {
+        const { version, rows, high } = chunk;
+        return {
+          ...{ kind: 'rows', topic: version.topic },
+          ...{ lastKey: chunk.lastKey, maximumKey: chunk.maximumKey, isLast: chunk.isLast },
+          rowCount: rows.reduce((sum, { count }) => sum + count, 0),
+          isReached: now => now !== null && !isBehind(now, high),
+          isLost: now => now?.session !== place.session,
+          publish: (changed, now) =>
+            rows.map(some => chunkBatch(version, some, changed, now!, this.common)).filter(batch => batch !== null),
+        };
+      }
+    }
+  }
+
+  protected override isConnectionLoss(error: unknown): boolean {
+    return isConnectionLoss(error);
+  }
+
+  protected override async closeClient(): Promise<void> {
+    this.client?.destroy();
+    this.client = null;
+  }
+}
+
+/** Events of rows whose key is not among those; null where there are none. */
+function chunkBatch(
+  version: TableVersion,
+  selected: SelectedRows,
+  changed: ReadonlySet<string>,
+  { file, position, gtid, serverId }: StreamPlace,
+  common: BatchCommon,
+): SourceBatch | null {
+  const origin = { file, position, gtid, serverId, tsUs: processingTime()[1] };
+  const markers = new Uint8Array(selected.count).fill(MARKER.incremental);
+  const all = selectedWireRows(selected, markers, origin);
+  const { positions } = selected;
+  let count = 0;
+  for (let i = 0; i < selected.count; i++) {
+    const isKept = changed.size === 0 || !changed.has(rowKey(version.keySchema!, version.keyLayout!, all, i));
+    if (isKept) positions[count++] = positions[i]!;
+  }
+  return count === 0 ? null : snapshotBatch(version, { ...all, count }, selected.byteLength, origin, common);
+}

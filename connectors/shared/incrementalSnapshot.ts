@@ -1,0 +1,346 @@
+/**
+ * Incremental snapshots: tables are read in chunks while their changes are streamed. A chunk is never older than what was published before it was read. When
+ * the stream has given all changes that the chunk may have missed, rows whose key was among them are dropped and the others are published. State is in the
+ * offsets: a restart begins with the chunk at hand. How a chunk is read, and when the stream has come far enough, is the database's.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger, SourceBatch, SourceOffset } from '../../runtime/api/index.ts';
+import { Struct } from '../../schemas/data/index.ts';
+import { type Collection, type IncrementalState, NOTHING, stateOf, stateOffset } from './incrementalState.ts';
+import type { Notifications, NotificationType } from './notifications.ts';
+import { rowKey } from './rowKey.ts';
+import { namesTable, parseSignal, type Signal } from './signals.ts';
+import { TableSourceBatch } from './tableSourceBatch.ts';
+
+const EARLY_WAIT_MS = 20;
+
+export type Key = readonly string[];
+
+/** What becomes of a table, as notifications tell it. */
+export type TableStatus = 'SUCCEEDED' | 'EMPTY' | 'NO_PRIMARY_KEY' | 'UNKNOWN_SCHEMA' | 'SQL_EXCEPTION';
+
+/** `P` is where the stream stands. */
+export type Chunk<P> =
+  /** What the stream has given out is not visible yet: to be read again in a moment. */
+  | { readonly kind: 'early' }
+  /** There is no row, or none can be read: `why`. */
+  | { readonly kind: 'none'; readonly why: string | null; readonly status: TableStatus }
+  | RowChunk<P>;
+
+export interface RowChunk<P> {
+  readonly kind: 'rows';
+  readonly topic: string;
+  readonly rowCount: number;
+  readonly lastKey: Key;
+  readonly maximumKey: Key;
+  readonly isLast: boolean;
+  /** Whether the stream has given all that the rows may miss. */
+  isReached(place: P): boolean;
+  /** Whether the rows are of no use any more, such as after a change of servers. */
+  isLost?(place: P): boolean;
+  /** Events of the rows whose key is not among those. */
+  publish(changed: ReadonlySet<string>, place: P): SourceBatch[];
+}
+
+export interface IncrementalOptions {
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+  readonly notifications: Notifications;
+  /** The topic of the signal table; null = there is none. */
+  readonly signalTopic: string | null;
+  readonly isSignalPublished: boolean;
+  /** Whether signals come at all: else what a stored offset has of a snapshot is dropped. */
+  readonly hasSignals: boolean;
+}
+
+/** A captured table by its full name. */
+export interface NamedTable<T> {
+  readonly id: string;
+  readonly table: T;
+}
+
+/** Tables to be read while the stream waits, and conditions on their rows by full name. */
+export interface BlockingRequest<T> {
+  readonly id: string;
+  readonly tables: readonly T[];
+  readonly filters: ReadonlyMap<string, string>;
+}
+
+/** A chunk that was read and that the stream has not come up to yet. */
+interface Window<P> {
+  readonly chunk: RowChunk<P>;
+  /** Keys that changed since. */
+  readonly changed: Set<string>;
+  isTruncated: boolean;
+}
+
+/** `T` is a table, `A` what the stream has given out so far, `P` where it stands. */
+export abstract class IncrementalSnapshot<T, A, P> {
+  protected readonly options: IncrementalOptions;
+  private state: IncrementalState;
+  private committed: string;
+  private window: Window<P> | null = null;
+  /** Of the table at hand, since the start of the task. */
+  private rowsRead = 0;
+  private blocking: BlockingRequest<T>[] = [];
+
+  constructor(options: IncrementalOptions, stored: SourceOffset | null) {
+    this.options = options;
+    this.state = options.hasSignals ? stateOf(stored) : NOTHING;
+    this.committed = JSON.stringify(this.state);
+    if (this.isRunning) options.logger.info({ tables: this.names }, 'the incremental snapshot goes on');
+  }
+
+  /** All captured tables but the one of signals. */
+  protected abstract tables(): Promise<readonly NamedTable<T>[]>;
+
+  /** Called with tables that are to be read from now on. */
+  protected async prepareTables(_tables: readonly T[]): Promise<void> {}
+
+  protected abstract read(
+    collection: Collection,
+    lastKey: Key | null,
+    maximumKey: Key | null,
+    ahead: A,
+  ): Promise<Chunk<P>>;
+
+  /** The table at hand is done with. */
+  protected forgetTable(): void {}
+
+  protected abstract isConnectionLoss(error: unknown): boolean;
+
+  protected abstract closeClient(): Promise<void>;
+
+  get isRunning(): boolean {
+    return this.state.collections.length > 0;
+  }
+
+  /** Whether a chunk waits for nothing but to be passed on: the stream need not be waited for. */
+  isReady(place: P): boolean {
+    return this.window?.chunk.isReached(place) ?? false;
+  }
+
+  /** Whether there is something that no committed offset tells: the server must keep the signal that began it. */
+  get isDirty(): boolean {
+    return this.committed !== JSON.stringify(this.state);
+  }
+
+  get offset(): SourceOffset {
+    return stateOffset(this.state);
+  }
+
+  /** An offset with this state is safe. */
+  commit(offset: SourceOffset): void {
+    this.committed = JSON.stringify(stateOf(offset));
+  }
+
+  /** The next snapshot that a signal wants to be taken while the stream waits. */
+  takeBlocking(): BlockingRequest<T> | null {
+    return this.blocking.shift() ?? null;
+  }
+
+  private tell(type: NotificationType, data: Readonly<Record<string, string>> = {}): void {
+    this.options.notifications.tell({ aggregate: 'Incremental Snapshot', type, id: this.state.correlationId, data });
+  }
+
+  private get tableIds(): { readonly data_collections: string } {
+    return { data_collections: this.state.collections.map(({ id }) => id).join(',') };
+  }
+
+  private get names(): string {
+    return this.state.collections.map(({ id }) => id).join(', ');
+  }
+
+  /** Reads the next chunk if one is due. */
+  async advance(ahead: A): Promise<void> {
+    if (this.window !== null || this.state.isPaused || !this.isRunning) return;
+    const { logger, signal } = this.options;
+    const collection = this.state.collections[0]!;
+    try {
+      const chunk = await this.read(collection, this.state.lastKey, this.state.maximumKey, ahead);
+      if (chunk.kind === 'early') {
+        await delay(EARLY_WAIT_MS, undefined, { signal }).catch(() => {});
+      } else if (chunk.kind === 'none') {
+        if (chunk.why !== null) logger.error({ table: collection.id }, `the table is not read: ${chunk.why}`);
+        this.endTable(chunk.status);
+      } else {
+        this.window = { chunk, changed: new Set(), isTruncated: false };
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      await this.closeClient();
+      if (this.isConnectionLoss(error)) {
+        logger.warn({ reason: String(error) }, 'a chunk could not be read: it is tried again');
+        await delay(EARLY_WAIT_MS, undefined, { signal }).catch(() => {});
+        return;
+      }
+      // What a signal asks for may be wrong; that must not stop the stream.
+      logger.error({ table: collection.id, reason: String(error) }, 'the table cannot be read: it is left out');
+      this.endTable('SQL_EXCEPTION');
+    }
+  }
+
+  /** What of the batches goes on, with the rows of the chunk behind them where the stream has come up to it. */
+  async pass(batches: readonly SourceBatch[], place: P): Promise<SourceBatch[]> {
+    const { signalTopic, isSignalPublished } = this.options;
+    if (signalTopic === null && this.window === null) return [...batches];
+    const out: SourceBatch[] = [];
+    for (const batch of batches) {
+      const isSignals = batch.topic === signalTopic;
+      if (isSignals && batch instanceof TableSourceBatch) await this.readSignals(batch);
+      if (!isSignals || isSignalPublished) out.push(batch);
+      if (this.window !== null && batch.topic === this.window.chunk.topic) this.see(this.window, batch);
+    }
+    if (this.window?.chunk.isLost?.(place)) this.window = null;
+    if (this.window?.chunk.isReached(place)) out.push(...this.closeWindow(this.window, place));
+    return out;
+  }
+
+  private see(window: Window<P>, batch: SourceBatch): void {
+    if (!(batch instanceof TableSourceBatch)) return;
+    const { rows, keyLayout } = batch.wire;
+    if (keyLayout === null || batch.keySchema === null) {
+      window.isTruncated = true;
+      return;
+    }
+    for (let i = 0; i < batch.count; i++) window.changed.add(rowKey(batch.keySchema, keyLayout, rows, i));
+  }
+
+  private closeWindow(window: Window<P>, place: P): SourceBatch[] {
+    const { chunk, changed, isTruncated } = window;
+    this.window = null;
+    const batches = isTruncated ? [] : chunk.publish(changed, place);
+    this.rowsRead += chunk.rowCount;
+    if (chunk.isLast) {
+      this.endTable('SUCCEEDED');
+      return batches;
+    }
+    this.state = { ...this.state, lastKey: chunk.lastKey, maximumKey: chunk.maximumKey };
+    this.tell('IN_PROGRESS', {
+      ...this.tableIds,
+      current_collection_in_progress: this.state.collections[0]!.id,
+      maximum_key: chunk.maximumKey.join(','),
+      last_processed_key: chunk.lastKey.join(','),
+    });
+    return batches;
+  }
+
+  private endTable(status: TableStatus): void {
+    const { logger } = this.options;
+    const [ended, ...collections] = this.state.collections;
+    this.forgetTable();
+    const total_rows_scanned = String(this.rowsRead);
+    this.rowsRead = 0;
+    this.tell('TABLE_SCAN_COMPLETED', {
+      ...this.tableIds,
+      scanned_collection: ended?.id ?? '',
+      total_rows_scanned,
+      status,
+    });
+    if (collections.length === 0) this.tell('COMPLETED');
+    logger.info({ table: ended?.id }, 'the incremental snapshot of the table is complete');
+    this.state = collections.length === 0 ? NOTHING : { ...this.state, collections, lastKey: null, maximumKey: null };
+    if (collections.length === 0) logger.info({}, 'the incremental snapshot is complete');
+  }
+
+  private async readSignals(batch: TableSourceBatch): Promise<void> {
+    const { logger } = this.options;
+    for (let i = 0; i < batch.count; i++) {
+      const { after, op } = fieldsOf(batch.record(i).value);
+      if (op !== 'c') continue;
+      const [id, type, data] = after instanceof Struct ? after.values : [];
+      try {
+        const signal = parseSignal(String(id), String(type), data === null || data === undefined ? null : String(data));
+        if (signal !== null) await this.act(signal);
+      } catch (error) {
+        logger.error({ signal: id, type, reason: String(error) }, 'a signal is not followed: it is malformed');
+      }
+    }
+  }
+
+  /** What a signal asks for; those of the signal table are followed where they come in the stream. */
+  async act(signal: Signal): Promise<void> {
+    const { logger } = this.options;
+    switch (signal.type) {
+      case 'execute-snapshot':
+        await this.execute(signal);
+        return;
+      case 'stop-snapshot': {
+        const isStopped = ({ id }: Collection): boolean =>
+          signal.collections.length === 0 || signal.collections.some(pattern => namesTable(pattern, id));
+        const [first] = this.state.collections;
+        const collections = this.state.collections.filter(collection => !isStopped(collection));
+        logger.info({ signal: signal.id, left: collections.map(({ id }) => id).join(', ') }, 'tables are not read on');
+        const stopped = this.state.collections.filter(isStopped).map(({ id }) => id);
+        if (stopped.length > 0) this.tell('ABORTED', { data_collections: stopped.join(',') });
+        if (first !== undefined && isStopped(first)) {
+          this.window = null;
+          this.forgetTable();
+          this.rowsRead = 0;
+          this.state = { ...this.state, collections, lastKey: null, maximumKey: null };
+        } else {
+          this.state = { ...this.state, collections };
+        }
+        if (collections.length === 0) this.state = NOTHING;
+        return;
+      }
+      case 'pause-snapshot':
+      case 'resume-snapshot':
+        if (this.isRunning) {
+          this.state = { ...this.state, isPaused: signal.type === 'pause-snapshot' };
+          this.tell(this.state.isPaused ? 'PAUSED' : 'RESUMED', this.tableIds);
+        }
+        logger.info({ signal: signal.id }, `the incremental snapshot: ${signal.type}`);
+        return;
+      case 'log':
+        logger.info({ signal: signal.id }, signal.message);
+        return;
+    }
+  }
+
+  private async execute(signal: Extract<Signal, { type: 'execute-snapshot' }>): Promise<void> {
+    const { logger } = this.options;
+    const tables = await this.tables();
+    const chosen = signal.collections.flatMap(pattern => tables.filter(({ id }) => namesTable(pattern, id)));
+    const isBlocking = signal.kind === 'blocking';
+    const known = new Set(isBlocking ? [] : this.state.collections.map(({ id }) => id));
+    const added: Collection[] = [];
+    const addedTables: T[] = [];
+    for (const { id, table } of chosen) {
+      if (known.has(id)) continue;
+      known.add(id);
+      const filter = signal.conditions.find(({ collection }) => namesTable(collection, id))?.filter ?? null;
+      added.push({ id, filter, surrogateKey: signal.surrogateKey });
+      addedTables.push(table);
+    }
+    if (added.length === 0) {
+      logger.warn(
+        { signal: signal.id, collections: signal.collections.join(', ') },
+        'a signal names no captured table',
+      );
+      return;
+    }
+    await this.prepareTables(addedTables);
+    if (isBlocking) {
+      const filters = new Map(added.flatMap(({ id, filter }) => (filter === null ? [] : [[id, filter] as const])));
+      this.blocking.push({ id: signal.id, tables: addedTables, filters });
+      return;
+    }
+    this.state = {
+      ...this.state,
+      correlationId: this.state.correlationId ?? signal.id,
+      collections: [...this.state.collections, ...added],
+    };
+    logger.info({ signal: signal.id, tables: this.names }, 'the incremental snapshot begins');
+    this.tell('STARTED', this.tableIds);
+  }
+
+  async close(): Promise<void> {
+    await this.closeClient();
+  }
+}
+
+function fieldsOf(value: unknown): Record<string, unknown> {
+  if (!(value instanceof Struct)) return {};
+  return Object.fromEntries(value.schema.fields.map((field, i) => [field.name, value.values[i]]));
+}

@@ -1,0 +1,165 @@
+/** Incremental and blocking snapshots by signals while tables change: no row is missing, none goes back to an older state, and nothing is written. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MARIADB_URL, MysqlHarness, plain } from './mysqlHarness.ts';
+
+interface Event {
+  readonly op: string;
+  readonly after: Record<string, unknown> | null;
+  readonly before: Record<string, unknown> | null;
+  readonly source: Record<string, unknown>;
+}
+
+const eventsOf = (harness: MysqlHarness, table: string): Event[] =>
+  harness.records
+    .filter(({ topic, value }) => topic.endsWith(`.${table}`) && value !== null)
+    .map(({ value }) => plain(value) as Event);
+
+async function openSignalled(t: Parameters<typeof MysqlHarness.open>[0], url: string | undefined) {
+  const harness = await MysqlHarness.open(t, { ...(url && { url }) });
+  await harness.sql.query(
+    'CREATE TABLE sig (id VARCHAR(42) PRIMARY KEY, type VARCHAR(32) NOT NULL, data VARCHAR(2048) NULL)',
+  );
+  const config = {
+    'database.user': 'cdc',
+    'database.password': 'cdc',
+    'snapshot.mode': 'no_data',
+    'table.exclude.list': `${harness.name}.sig`,
+    'signal.data.collection': `${harness.name}.sig`,
+    'incremental.snapshot.chunk.size': '7',
+    'poll.interval.ms': '20',
+  };
+  let signals = 0;
+  const signal = async (type: string, data: object | null): Promise<void> => {
+    const text = data === null ? null : JSON.stringify(data);
+    await harness.sql.query('INSERT INTO sig VALUES (?, ?, ?)', [`s${++signals}`, type, text]);
+  };
+  const isRunning = (): boolean =>
+    (harness.task as unknown as { incremental: { isRunning: boolean } }).incremental.isRunning;
+  return { harness, config, signal, isRunning };
+}
+
+for (const url of [undefined, MARIADB_URL]) {
+  const server = url === undefined ? 'MySQL' : 'MariaDB';
+
+  test(`${server}: chunks join the stream while rows change, through a restart after every chunk`, async t => {
+    const { harness, config, signal, isRunning } = await openSignalled(t, url);
+    const { sql } = harness;
+    await sql.query(
+      'CREATE TABLE t (a VARCHAR(5), e ENUM("z","y","x"), n INT UNSIGNED, ver INT, PRIMARY KEY (e, a, n))',
+    );
+    const names = ['a', 'b', 'Ä', 'é', "'", '\\', ''];
+    const rows = Array.from({ length: 60 }, (_, i) => [names[i % names.length], 1 + (i % 3), i, 0]);
+    await sql.query('INSERT INTO t VALUES ?', [rows]);
+    await harness.start(config);
+    await harness.pollUntilStreaming();
+    await signal('execute-snapshot', { 'data-collections': [`${harness.name}.t`] });
+    let version = 0;
+    let isLoading = true;
+    const other = await harness.connect();
+    t.after(async () => {
+      isLoading = false;
+      await load.catch(() => {});
+      other.destroy();
+    });
+    const load = (async () => {
+      for (; isLoading; version++) {
+        const n = version % 60;
+        if (version % 5 === 4) await other.query('DELETE FROM t WHERE n = ?', [n]);
+        else if (version % 5 === 3) await other.query('REPLACE INTO t VALUES ("new", 1, ?, ?)', [n + 100, version]);
+        else await other.query('UPDATE t SET ver = ? WHERE n IN (?, ?)', [version, n, n + 1]);
+      }
+    })();
+    let restarts = 0;
+    await harness.pollWhile(() => !isRunning());
+    let last = '';
+    while (isRunning()) {
+      await harness.poll();
+      harness.commit();
+      const key = String(harness.offset?.incremental_snapshot_primary_key ?? '');
+      if (key === last) continue;
+      last = key;
+      restarts++;
+      await harness.stop();
+      await harness.start(config);
+      await harness.pollUntilStreaming();
+    }
+    isLoading = false;
+    await load;
+    await other.query('INSERT INTO t VALUES ("end", 1, 9999, 0)');
+    await harness.pollWhile(() => !eventsOf(harness, 't').some(({ after }) => after?.n === 9999n));
+
+    const state = new Map<string, unknown>();
+    const keyOf = (row: Record<string, unknown>): string => `${row.e} ${row.a} ${row.n}`;
+    const versions = new Map<string, number>();
+    for (const { op, before, after } of eventsOf(harness, 't')) {
+      if (op === 'd') {
+        state.delete(keyOf(before!));
+        continue;
+      }
+      const key = keyOf(after!);
+      assert.ok(Number(after!.ver) >= (versions.get(key) ?? 0), `${op} ${key} went back to ${after!.ver}`);
+      versions.set(key, Number(after!.ver));
+      state.set(key, Number(after!.ver));
+    }
+    const [now] = await sql.query('SELECT e, a, n, ver FROM t');
+    const expected = new Map((now as Record<string, unknown>[]).map(row => [keyOf(row), row.ver]));
+    const lines = (of: ReadonlyMap<string, unknown>): string[] =>
+      Array.from(of, ([key, ver]) => `${key}: ${ver}`).sort();
+    assert.deepEqual(lines(state), lines(expected));
+    assert.ok(restarts >= 5, `${restarts} restarts`);
+    const reads = eventsOf(harness, 't').filter(({ op }) => op === 'r');
+    assert.ok(reads.length >= 20);
+    assert.ok(reads.every(({ source }) => source.snapshot === 'incremental'));
+    assert.equal(eventsOf(harness, 'sig').length, 0);
+  });
+
+  test(`${server}: a table made at run time, conditions, pause, stop, and what cannot be read`, async t => {
+    const { harness, config, signal, isRunning } = await openSignalled(t, url);
+    const { sql, name } = harness;
+    await harness.start(config);
+    await harness.pollUntilStreaming();
+    await sql.query('CREATE TABLE late (id BIGINT UNSIGNED PRIMARY KEY, v TEXT); CREATE TABLE bare (v INT)');
+    await sql.query('INSERT INTO late VALUES (1, "a"), (18446744073709551615, "b"), (9007199254740993, "c")');
+    await sql.query('INSERT INTO bare VALUES (1)');
+    const streamed = (): number => eventsOf(harness, 'late').length + eventsOf(harness, 'bare').length;
+    await harness.pollWhile(() => streamed() < 4);
+    const condition = { 'data-collection': `${name}.late`, filter: "v <> 'a'" };
+    await signal('execute-snapshot', { 'data-collections': [`${name}.late`], 'additional-conditions': [condition] });
+    const reads = (table: string): Event[] => eventsOf(harness, table).filter(({ op }) => op === 'r');
+    await harness.pollWhile(() => reads('late').length < 2 || isRunning());
+    assert.deepEqual(
+      reads('late').map(({ after }) => after!.v),
+      ['c', 'b'],
+    );
+
+    await signal('execute-snapshot', { 'data-collections': [`${name}.bare`, `${name}.nothing`] });
+    await harness.pollWhile(() => !harness.warnings.some(text => text.includes('it has no primary key')));
+    assert.equal(reads('bare').length, 0);
+
+    const again = JSON.stringify({ 'data-collections': [`${name}.late`] });
+    await sql.query("INSERT INTO sig VALUES ('p1', 'execute-snapshot', ?), ('p2', 'pause-snapshot', NULL)", [again]);
+    await harness.pollWhile(() => !isRunning());
+    for (let i = 0; i < 5; i++) await harness.poll();
+    assert.equal(reads('late').length, 2);
+    await signal('resume-snapshot', null);
+    await harness.pollWhile(() => isRunning());
+    assert.equal(reads('late').length, 5);
+  });
+
+  test(`${server}: a blocking snapshot reads its tables while the stream waits`, async t => {
+    const { harness, config, signal } = await openSignalled(t, url);
+    const { sql, name } = harness;
+    await sql.query('CREATE TABLE b (id INT PRIMARY KEY); INSERT INTO b VALUES (1), (2)');
+    await harness.start(config);
+    await harness.pollUntilStreaming();
+    await signal('execute-snapshot', { 'data-collections': [`${name}.b`], type: 'blocking' });
+    await harness.pollWhile(() => eventsOf(harness, 'b').length < 2);
+    await sql.query('INSERT INTO b VALUES (3)');
+    await harness.pollWhile(() => eventsOf(harness, 'b').length < 3);
+    assert.deepEqual(
+      eventsOf(harness, 'b').map(({ op, after }) => `${op} ${after!.id}`),
+      ['r 1', 'r 2', 'c 3'],
+    );
+  });
+}
