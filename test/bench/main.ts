@@ -1,9 +1,9 @@
 /** `npm run bench -- <case>`: speed measured side by side with another way of doing the same. JSON lines on stdout, progress on stderr. */
 import { clusterScale } from './cases/clusterScale.ts';
 import { exactlyOnce } from './cases/exactlyOnce.ts';
-import { pgBacklog } from './cases/pgBacklog.ts';
 import { mysqlDecode } from './cases/mysqlDecode.ts';
 import { mysqlToTopic } from './cases/mysqlToTopic.ts';
+import { pgBacklog } from './cases/pgBacklog.ts';
 import { pgSnapshotToTopic } from './cases/pgSnapshotToTopic.ts';
 import { pgStreamToTopic } from './cases/pgStreamToTopic.ts';
 import { pgToPg } from './cases/pgToPg.ts';
