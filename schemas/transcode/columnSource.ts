@@ -155,7 +155,7 @@ export function columnSource(
     case 'decimal-mysql':
       if (scale === null || !Number.isSafeInteger(scale)) return null;
       return {
-        source: `${length(packedDecimalBytes(wire.precision, scale))}y=shortPacked(b,p,q,${scale});if(y===y)w=writeUnscaled(o,w,y);else{o=putBig(s,out,w,b,p,q,longPacked,${scale},${column},i);v=s.v;w=out.position;lim=o.length-s.fixed;}`,
+        source: `${length(packedDecimalBytes(wire.precision, scale))}${packedDecimalSource(wire.precision, scale)}if(y===y)w=writeUnscaled(o,w,y);else{o=putBig(s,out,w,b,p,q,longPacked,${scale},${column},i);v=s.v;w=out.position;lim=o.length-s.fixed;}`,
         fixedBytes: 8,
       };
     case 'date-mysql':
@@ -278,4 +278,31 @@ function linearSource(
   if (!small) return source;
   const halves = wide ? 'bv.getInt32(p+4),bv.getInt32(p)' : 'bv.getInt32(p),bv.getInt32(p)>>31';
   return `${source}if(y!==y&&linear(s,${linear},${halves}))y=pair[1]*4294967296+(pair[0]>>>0);`;
+}
+
+/** y = the unscaled value of a packed decimal, NaN where doubles do not hold it; see shortPacked, of which this is the way for one form. */
+function packedDecimalSource(precision: number, scale: number): string {
+  const bytes = packedDecimalBytes(precision, scale);
+  const lastDigits = scale % 9;
+  const lastBytes = packedDecimalBytes(lastDigits, lastDigits);
+  const first = (bytes - lastBytes) & 3;
+  // k: all ones for a negative number, which is inverted; the sign itself is the highest bit of the first byte
+  const part = (at: number, size: number): string => {
+    const read = [
+      '',
+      `b[p+${at}]`,
+      `bv.getUint16(p+${at})`,
+      `(b[p+${at}]<<16|bv.getUint16(p+${at + 1}))`,
+      `bv.getInt32(p+${at})`,
+    ];
+    const flip = at === 0 ? `^${1 << (size * 8 - 1)}` : '';
+    const mask = size === 4 ? '' : `&${2 ** (size * 8) - 1}`;
+    return `((${read[size]}^k${flip})${mask})`;
+  };
+  let source = 'k=b[p]<128?-1:0;y=0;';
+  let at = 0;
+  if (first > 0) source += `y=${part(0, first)};`;
+  for (at = first; at < bytes - lastBytes; at += 4) source += `y=y*1000000000+${part(at, 4)};`;
+  if (lastBytes > 0) source += `y=y*${10 ** lastDigits}+${part(at, lastBytes)};`;
+  return `${source}if(!(y>=0&&y<=9007199254740991))y=NaN;else if(k!==0&&y!==0)y=-y;k=0;`;
 }

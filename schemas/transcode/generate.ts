@@ -41,7 +41,7 @@ class Generator {
     this.writer.flush();
     const source = [
       "'use strict';",
-      'const {putBlock,putSlice,writeLength,writeInt,writeLong,writeSafe,writeDigits,closeText,writeUnscaled,shortInteger,longInteger,floatText,shortDecimal,longDecimal,notFiniteText,notFiniteNumeric,shortNumeric,longNumeric,putBig,hexLength,textLength,unhex,uuidText,writeMicros,writeTimestamp,packedDate,packedMoment,packedDuration,shortPacked,longPacked,putPadded,fail,grow,call,linear,pair,beginStretch,endStretch,putStretch}=R;',
+      'const {putBlock,putSlice,writeLength,writeInt,writeLong,writeSafe,writeDigits,closeText,writeUnscaled,shortInteger,longInteger,floatText,shortDecimal,longDecimal,notFiniteText,notFiniteNumeric,shortNumeric,longNumeric,putBig,hexLength,textLength,unhex,uuidText,writeMicros,writeTimestamp,packedDate,packedMoment,packedDuration,longPacked,putPadded,fail,grow,call,linear,pair,beginStretch,endStretch,putStretch}=R;',
       ...this.writer.chunks,
       ...this.stretches.map((lines, at) => stretchSource(lines, at)),
       'return function(s,i,out){',

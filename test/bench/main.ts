@@ -1,6 +1,8 @@
 /** `npm run bench -- <case>`: speed measured side by side with another way of doing the same. JSON lines on stdout, progress on stderr. */
 import { clusterScale } from './cases/clusterScale.ts';
 import { exactlyOnce } from './cases/exactlyOnce.ts';
+import { mysqlDecode } from './cases/mysqlDecode.ts';
+import { mysqlToTopic } from './cases/mysqlToTopic.ts';
 import { pgBacklog } from './cases/pgBacklog.ts';
 import { pgSnapshotToTopic } from './cases/pgSnapshotToTopic.ts';
 import { pgStreamToTopic } from './cases/pgStreamToTopic.ts';
@@ -21,6 +23,8 @@ const cases: Record<CaseName, (servers: Servers, options: Options, report: Repor
   'exactly-once': exactlyOnce,
   rebalance,
   'cluster-scale': clusterScale,
+  'mysql-to-topic': mysqlToTopic,
+  'mysql-decode': mysqlDecode,
 };
 
 if (process.argv.includes('--help')) {

@@ -6,11 +6,26 @@ export const CASES = [
   'topic-to-pg',
   'topic-to-mysql',
   'pg-to-pg',
+  'mysql-to-topic',
+  'mysql-decode',
   'exactly-once',
   'rebalance',
   'cluster-scale',
 ] as const;
 export type CaseName = (typeof CASES)[number];
+
+export const NEEDS: Readonly<Record<CaseName, readonly ('postgres' | 'mysql' | 'broker')[]>> = {
+  'pg-snapshot-to-topic': ['postgres', 'broker'],
+  'pg-stream-to-topic': ['postgres', 'broker'],
+  'topic-to-pg': ['postgres', 'broker'],
+  'topic-to-mysql': ['postgres', 'mysql', 'broker'],
+  'pg-to-pg': ['postgres', 'broker'],
+  'mysql-to-topic': ['mysql', 'broker'],
+  'mysql-decode': ['mysql'],
+  'exactly-once': ['broker'],
+  rebalance: ['broker'],
+  'cluster-scale': ['broker'],
+};
 
 export interface Options {
   readonly caseName: CaseName;

@@ -15,8 +15,14 @@ export class ProcessMeter {
     this.#startMicros = cpuMicros(pid);
     this.#rssMiB = rssMiB(pid);
     this.#timer = setInterval(() => {
-      this.#rssMiB = Math.max(this.#rssMiB, rssMiB(pid));
+      this.#rssMiB = Math.max(this.#rssMiB, rssMiBOrNone(pid) ?? 0);
     }, SAMPLE_MS);
+  }
+
+  /** Ends with the most memory that was resident while the process lived. */
+  peak(): { rssMiB: number } {
+    clearInterval(this.#timer);
+    return { rssMiB: this.#rssMiB };
   }
 
   /** CPU time since the meter was made, and the most memory that was resident. */
@@ -30,9 +36,20 @@ export class ProcessMeter {
 }
 
 export function rssMiB(pid: number): number {
-  const kib = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  if (kib === undefined) throw new Error(`process ${pid} has no memory: it ended`);
-  return Number(kib) / 1024;
+  const mib = rssMiBOrNone(pid);
+  if (mib === null) throw new Error(`process ${pid} has no memory: it ended`);
+  return mib;
+}
+
+/** null once it has ended. */
+function rssMiBOrNone(pid: number): number | null {
+  try {
+    const kib = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return kib === undefined ? null : Number(kib) / 1024;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
 }
 
 /** User and system time of all threads. */

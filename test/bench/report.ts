@@ -46,9 +46,17 @@ export class Report {
   readonly #lags = new Map<string, number>();
   readonly #runs = new Map<string, Raw[]>();
   readonly #ratios: string[] = [];
+  readonly #parts = new Map<string, Report>();
 
   constructor(caseName: string) {
     this.#caseName = caseName;
+  }
+
+  /** A report of its own for a part of the case, ended with this one. */
+  part(name: string): Report {
+    const part = this.#parts.get(name) ?? new Report(`${this.#caseName} ${name}`);
+    this.#parts.set(name, part);
+    return part;
   }
 
   lag(system: string, p99LagMs: number | null): void {
@@ -77,6 +85,7 @@ export class Report {
 
   /** Medians, then a line for each ratio of the first system's rate to another's. */
   end(): void {
+    for (const part of this.#parts.values()) part.end();
     const systems = [...this.#runs.keys()];
     const medians = new Map<string, Measurement>();
     for (const [system, runs] of this.#runs) {

@@ -8,10 +8,11 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import type { BrokerSettings } from '../../runtime/broker/port.ts';
 import { LocalKafka, runScript } from '../services/localKafka.ts';
+import { LocalMysql } from '../services/localMysql.ts';
 import { freePort, LocalPostgres } from '../services/localPostgres.ts';
 import { WorkerProcess } from '../services/workerProcess.ts';
 import { ConnectRest } from './connectRest.ts';
-import type { Options } from './options.ts';
+import { NEEDS, type Options } from './options.ts';
 import { progress } from './report.ts';
 
 const BROKER_JVM_OPTIONS = '-Xms512m -Xmx1g';
@@ -30,54 +31,80 @@ export interface Worker {
   stop(): Promise<void>;
 }
 
+/** No waiting for the disk, for any party: the programs are measured, not this machine's disk. */
+const POSTGRES_SETTINGS = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  max_wal_size: '8GB',
+  shared_buffers: '512MB',
+  checkpoint_timeout: '30min',
+  autovacuum: 'off',
+};
+const MYSQL_ARGS = [
+  '--innodb-buffer-pool-size=512M',
+  '--innodb-redo-log-capacity=1G',
+  '--innodb-flush-log-at-trx-commit=0',
+  '--max-binlog-size=1G',
+];
+
 export class Servers {
-  readonly postgres: LocalPostgres;
-  readonly brokerSettings: BrokerSettings;
-  readonly #kafka: LocalKafka | null;
-  readonly #cleanups: (() => Promise<void>)[];
+  #postgres: LocalPostgres | null = null;
+  #mysql: LocalMysql | null = null;
+  #kafka: LocalKafka | null = null;
+  #brokerSettings: BrokerSettings | null = null;
+  readonly #cleanups: (() => Promise<void>)[] = [];
   #stopping: Promise<void> | null = null;
 
-  private constructor(
-    postgres: LocalPostgres,
-    kafka: LocalKafka | null,
-    brokerSettings: BrokerSettings,
-    cleanups: (() => Promise<void>)[],
-  ) {
-    this.postgres = postgres;
-    this.#kafka = kafka;
-    this.brokerSettings = brokerSettings;
-    this.#cleanups = cleanups;
-  }
-
+  /** Those that the case needs. */
   static async start(options: Options): Promise<Servers> {
-    const cleanups: (() => Promise<void>)[] = [];
+    const servers = new Servers();
     try {
-      progress('starting PostgreSQL');
-      // no waiting for the disk, for any party: the programs are measured, not this machine's disk
-      const postgres = await LocalPostgres.start({
-        fsync: 'off',
-        full_page_writes: 'off',
-        max_wal_size: '8GB',
-        shared_buffers: '512MB',
-        checkpoint_timeout: '30min',
-        autovacuum: 'off',
-      });
-      cleanups.push(() => postgres.stop());
-      if (options.broker === 'embedded') {
-        const dataDir = await mkdtemp(join(tmpdir(), 'millrace-bench-'));
-        cleanups.push(() => rm(dataDir, { recursive: true, force: true }));
-        return new Servers(postgres, null, { kind: 'embedded', dataDir }, cleanups);
+      const needs = NEEDS[options.caseName];
+      if (needs.includes('postgres')) {
+        progress('starting PostgreSQL');
+        const postgres = await LocalPostgres.start(POSTGRES_SETTINGS);
+        servers.#postgres = postgres;
+        servers.#cleanups.push(() => postgres.stop());
       }
-      progress('starting Kafka and the schema registry');
-      process.env.KAFKA_JVM_OPTS = BROKER_JVM_OPTIONS;
-      const kafka = await LocalKafka.start();
-      cleanups.push(() => kafka.stop());
-      const settings = { 'bootstrap.servers': kafka.bootstrapServers };
-      return new Servers(postgres, kafka, { kind: 'kafka', settings }, cleanups);
+      if (needs.includes('mysql')) {
+        progress('starting MySQL');
+        const mysql = await LocalMysql.start(MYSQL_ARGS);
+        servers.#mysql = mysql;
+        servers.#cleanups.push(() => mysql.stop());
+      }
+      if (needs.includes('broker')) await servers.#startBroker(options.broker);
+      return servers;
     } catch (error) {
-      for (const cleanup of cleanups.reverse()) await cleanup();
+      await servers.stop();
       throw error;
     }
+  }
+
+  async #startBroker(kind: Options['broker']): Promise<void> {
+    if (kind === 'embedded') {
+      const dataDir = await mkdtemp(join(tmpdir(), 'millrace-bench-'));
+      this.#cleanups.push(() => rm(dataDir, { recursive: true, force: true }));
+      this.#brokerSettings = { kind: 'embedded', dataDir };
+      return;
+    }
+    progress('starting Kafka and the schema registry');
+    process.env.KAFKA_JVM_OPTS = BROKER_JVM_OPTIONS;
+    const kafka = await LocalKafka.start();
+    this.#kafka = kafka;
+    this.#cleanups.push(() => kafka.stop());
+    this.#brokerSettings = { kind: 'kafka', settings: { 'bootstrap.servers': kafka.bootstrapServers } };
+  }
+
+  get postgres(): LocalPostgres {
+    return started(this.#postgres);
+  }
+
+  get mysql(): LocalMysql {
+    return started(this.#mysql);
+  }
+
+  get brokerSettings(): BrokerSettings {
+    return started(this.#brokerSettings);
   }
 
   async database(name: string): Promise<void> {
@@ -171,6 +198,11 @@ export class Servers {
     })();
     return this.#stopping;
   }
+}
+
+function started<T>(server: T | null): T {
+  if (server === null) throw new Error('the case does not say that it needs this server');
+  return server;
 }
 
 /** A program of Debian's package, which speaks to newer servers too; installed if there is none. */

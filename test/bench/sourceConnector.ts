@@ -1,11 +1,20 @@
-/** One source connector on one worker: ours and the peer get the same settings. */
+/** One PostgreSQL source connector on one worker: ours and the peer get the same settings. */
 import type { ConnectRest } from './connectRest.ts';
 import type { Servers, Worker } from './servers.ts';
 import { TABLE } from './tables.ts';
 
 export const PUBLICATION = 'bench_publication';
 
-export class SourceConnector {
+/** A source of any system. */
+export interface BenchSource {
+  readonly name: string;
+  readonly topic: string;
+  readonly worker: Worker;
+  create(snapshotMode: 'initial' | 'no_data'): Promise<void>;
+  check(): Promise<void>;
+}
+
+export class SourceConnector implements BenchSource {
   readonly name: string;
   readonly topic: string;
   readonly slot: string;

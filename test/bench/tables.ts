@@ -70,9 +70,14 @@ export async function update(client: pg.Client, changes: number, rows: number): 
 /** Every 10 ms: 10,000 changes a second. */
 export const ROWS_PER_STEP = 100;
 
+/** A client of any database. */
+export interface Queryable {
+  query(sql: string): Promise<unknown>;
+}
+
 /** A steady load of small transactions, while it is measured how long their changes take. Gives the times (ms since the epoch) at which each was begun. */
 export async function steadyLoad(
-  client: pg.Client,
+  client: Queryable,
   durationMs: number,
   step: (beganAtMs: number) => string = () => `UPDATE ${TABLE} SET a = a + 1 WHERE id <= ${ROWS_PER_STEP}`,
 ): Promise<number[]> {

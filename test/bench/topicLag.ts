@@ -2,9 +2,8 @@
  * How long changes take from their commit until they are acknowledged in the topic. Transactions come out in the order of their commits, so that
  * the place of a record in the topic tells its transaction; a transaction counts from before it began.
  */
-import type pg from 'pg';
 import { percentile } from './report.ts';
-import { ROWS_PER_STEP, steadyLoad } from './tables.ts';
+import { type Queryable, ROWS_PER_STEP, steadyLoad } from './tables.ts';
 import type { TopicReader } from './topicReader.ts';
 
 const LOAD_MS = 6000;
@@ -13,7 +12,7 @@ const WARM_STEPS = 100;
 
 /** Returns the 99th percentile and the number of changes made. The topic must have come to rest. */
 export async function topicLag(
-  client: pg.Client,
+  client: Queryable,
   reader: TopicReader,
   topic: string,
   check: () => Promise<void>,

@@ -95,6 +95,7 @@ export async function runFaults(run: FaultRun): Promise<void> {
     const problems = await checkTopics({
       settings: pipeline.brokerSettings,
       converter: avroConverter(pipeline.registryUrl),
+      prefix: 'ledger.public',
       snapshotEnd,
       finalCounts: await finalCounts(pipeline.sourceUrl),
       insertedItems: lanes.flatMap((load, lane) => load.inserted.slice(insertedBefore[lane])),

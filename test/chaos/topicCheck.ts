@@ -13,6 +13,8 @@ const quiet: Logger = { error() {}, warn() {}, info() {}, debug() {} };
 export interface TopicCheck {
   readonly settings: BrokerSettings;
   readonly converter: Converter;
+  /** Of the topics' names, before the table. */
+  readonly prefix: string;
   /** Where the topic of the counters ended when the snapshot was safe, by partition: no snapshot may come after. */
   readonly snapshotEnd: readonly number[];
   readonly finalCounts: ReadonlyMap<number, number>;
@@ -24,7 +26,7 @@ export interface TopicCheck {
 export async function checkTopics(check: TopicCheck): Promise<readonly string[]> {
   const order = new CountOrder();
   const problems: string[] = [];
-  await readEnvelopes(check, 'ledger.public.counter', (op, _before, after, partition, offset) => {
+  await readEnvelopes(check, `${check.prefix}.counter`, (op, _before, after, partition, offset) => {
     if (after === null) {
       problems.push(`partition ${partition} offset ${offset}: no event deletes a counter, but op is ${op}`);
       return;
@@ -42,7 +44,7 @@ export async function checkTopics(check: TopicCheck): Promise<readonly string[]>
   });
   const inserted = new Set(check.insertedItems);
   const created = new Set<number>();
-  await readEnvelopes(check, 'ledger.public.item', (op, before, after) => {
+  await readEnvelopes(check, `${check.prefix}.item`, (op, before, after) => {
     if (op === 'c') created.add(after!.get('id') as number);
     else if (op === 'd') {
       const id = before!.get('id') as number;

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { LocalKafka } from '../services/localKafka.ts';
 import { CLI, WorkerProcess } from '../services/workerProcess.ts';
+import type { DemoShop } from './demoShop.ts';
 
 export class DemoWorker {
   readonly #worker: WorkerProcess;
@@ -41,22 +42,10 @@ export class DemoWorker {
     return this.#worker.url;
   }
 
-  async createConnectors(postgresPort: number): Promise<void> {
-    await this.#worker.createConnector('shop-source', {
-      'connector.class': 'io.debezium.connector.postgresql.PostgresConnector',
-      'database.hostname': '127.0.0.1',
-      'database.port': String(postgresPort),
-      'database.user': 'postgres',
-      'database.password': 'postgres',
-      'database.dbname': 'shop',
-      'topic.prefix': 'shop',
-      'plugin.name': 'pgoutput',
-      'table.include.list': 'public\\..*',
-    });
+  async createConnectors(shop: DemoShop): Promise<void> {
+    await this.#worker.createConnector('shop-source', shop.source);
     await this.#worker.createConnector('copy-sink', {
-      'connector.class': 'millrace.PostgresSink',
-      'topics.regex': 'shop\\.public\\..*',
-      'connection.url': `postgres://postgres:postgres@127.0.0.1:${postgresPort}/copy`,
+      ...shop.sink,
       'table.name.format': '${source.table}',
       'insert.mode': 'upsert',
       'pk.mode': 'record_key',

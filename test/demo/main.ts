@@ -1,18 +1,18 @@
 /**
- * The demo: a real PostgreSQL with a shop and a live workload on it; a worker that publishes the shop's changes as Avro events and applies
+ * The demo: a real PostgreSQL or MySQL with a shop and a live workload on it; a worker that publishes the shop's changes as Avro events and applies
  * them to a second database; one status line. `--for SECONDS` ends by itself, comparing the databases; `--kafka` uses a real Kafka and registry.
  */
 import { parseArgs } from 'node:util';
-import pg from 'pg';
-import { LocalPostgres } from '../services/localPostgres.ts';
-import { compareTables } from './compareTables.ts';
+import type { DemoShop } from './demoShop.ts';
 import { DemoWorker } from './demoWorker.ts';
-import { LagProbe } from './lagProbe.ts';
-import { createShop, SHOP_TABLES, ShopWorkload, TARGET_SCHEMA } from './shop.ts';
+import { MysqlShop } from './mysqlShop.ts';
+import { PostgresShop } from './postgresShop.ts';
 
-const HELP = `npm run demo -- [--for SECONDS] [--kafka] [--rate N]
+const HELP = `npm run demo -- [--for SECONDS] [--from postgres|mysql] [--mysql-url URL] [--kafka] [--rate N]
 
   --for SECONDS  stop the workload after SECONDS, wait until all is applied, compare the two databases, exit 0 if they are equal
+  --from mysql   the shop is in MySQL, which is fetched and started (Debian-like Linux only), instead of PostgreSQL
+  --mysql-url U  the shop is in that MySQL, such as mysql://root:secret@127.0.0.1:3306; two databases, millrace_demo_shop and _copy, are made and removed
   --kafka        a real local Kafka and schema registry instead of the embedded ones (needs Java 17 and Maven)
   --rate N       transactions per second of the workload (default 200)
 `;
@@ -20,6 +20,8 @@ const HELP = `npm run demo -- [--for SECONDS] [--kafka] [--rate N]
 const { values: options } = parseArgs({
   options: {
     for: { type: 'string' },
+    from: { type: 'string' },
+    'mysql-url': { type: 'string' },
     kafka: { type: 'boolean', default: false },
     rate: { type: 'string', default: '200' },
     help: { type: 'boolean', default: false },
@@ -32,6 +34,13 @@ if (options.help) {
 const forSeconds = options.for === undefined ? null : Number(options.for);
 if (forSeconds !== null && !(forSeconds > 0)) {
   process.stderr.write(`--for takes a number of seconds above 0, not "${options.for}"\n`);
+  process.exit(2);
+}
+
+const mysqlUrl = options['mysql-url'] ?? null;
+const from = options.from ?? (mysqlUrl === null ? 'postgres' : 'mysql');
+if ((from !== 'postgres' && from !== 'mysql') || (from === 'postgres' && mysqlUrl !== null)) {
+  process.stderr.write(`--from takes postgres or mysql, and --mysql-url goes with mysql only\n`);
   process.exit(2);
 }
 
@@ -52,16 +61,22 @@ try {
 }
 process.exit(exitCode);
 
+async function startShop(): Promise<DemoShop> {
+  if (from === 'postgres') {
+    say('Starting PostgreSQL with two databases, shop and copy…');
+    return PostgresShop.start();
+  }
+  say(
+    mysqlUrl === null
+      ? 'Starting MySQL with two databases…'
+      : `Making two databases in the MySQL at ${new URL(mysqlUrl).host}…`,
+  );
+  return MysqlShop.start(mysqlUrl);
+}
+
 async function demo(): Promise<number> {
-  say('Starting PostgreSQL with two databases, shop and copy…');
-  const postgres = await LocalPostgres.start({ fsync: 'off' });
-  cleanups.push(() => postgres.stop());
-  const shopUrl = postgres.url('shop');
-  const copyUrl = postgres.url('copy');
-  await query(postgres.url('postgres'), 'CREATE DATABASE shop');
-  await query(postgres.url('postgres'), 'CREATE DATABASE copy');
-  await createShop(shopUrl);
-  await query(copyUrl, TARGET_SCHEMA);
+  const shop = await startShop();
+  cleanups.push(() => shop.stop());
 
   say(
     options.kafka
@@ -70,29 +85,26 @@ async function demo(): Promise<number> {
   );
   const worker = await DemoWorker.start(options.kafka);
   cleanups.push(() => worker.stop());
-  const probe = await LagProbe.start(copyUrl);
-  cleanups.push(() => probe.stop());
 
   say('Creating the two connectors…');
-  await worker.createConnectors(postgres.port);
+  await worker.createConnectors(shop);
   say(`
   Status page   ${worker.url}/
   Connectors    ${worker.url}/connectors?expand=status&expand=info
   Metrics       ${worker.url}/metrics
   API           ${worker.url}/openapi.json
-  Shop          ${shopUrl}
-  Copy          ${copyUrl}
-  Events        ${worker.tailCommand('shop.public.orders')}
+  Shop          ${shop.sourceUrl}
+  Copy          ${shop.copyUrl}
+  Events        ${worker.tailCommand(shop.topic)}
 `);
 
-  const workload = new ShopWorkload(shopUrl);
   const endOfWorkload = new AbortController();
-  const running = workload.run(AbortSignal.any([endOfWorkload.signal, stop.signal]), Number(options.rate));
+  const running = shop.runWorkload(AbortSignal.any([endOfWorkload.signal, stop.signal]), Number(options.rate));
   const started = Date.now();
   const status = async (): Promise<void> => {
     const { published, applied } = await worker.counts();
-    const lag = probe.lag();
-    const line = `${Math.round((Date.now() - started) / 1000)} s: ${workload.changes} changes made, ${published} events published, ${applied} rows applied, lag p50 ${lag.p50Ms} ms p99 ${lag.p99Ms} ms`;
+    const lag = shop.lag.percentiles();
+    const line = `${Math.round((Date.now() - started) / 1000)} s: ${shop.changes} changes made, ${published} events published, ${applied} rows applied, lag p50 ${lag.p50Ms} ms p99 ${lag.p99Ms} ms`;
     process.stdout.write(process.stdout.isTTY ? `\r\x1b[K${line}` : `${line}\n`);
   };
   const over = (): boolean => stop.signal.aborted || (forSeconds !== null && Date.now() - started >= forSeconds * 1000);
@@ -107,29 +119,19 @@ async function demo(): Promise<number> {
   if (forSeconds === null || stop.signal.aborted) return 0;
 
   say('Workload stopped; waiting until all is applied…');
-  let compared = await compareTables(shopUrl, copyUrl, SHOP_TABLES);
+  let compared = await shop.compare();
   for (let tries = 0; compared.differences > 0 && tries < 120 && !stop.signal.aborted; tries++) {
     await pause(500);
     await worker.check();
-    compared = await compareTables(shopUrl, copyUrl, SHOP_TABLES);
+    compared = await shop.compare();
   }
   for (const example of compared.examples) say(`  differs: ${example}`);
   const { published } = await worker.counts();
-  const lag = probe.lag();
+  const lag = shop.lag.percentiles();
   say(
-    `demo: ${workload.changes} changes, ${published} events, ${compared.rows} rows compared, ${compared.differences} differences, lag p50 ${lag.p50Ms} ms p99 ${lag.p99Ms} ms`,
+    `demo: ${shop.changes} changes, ${published} events, ${compared.rows} rows compared, ${compared.differences} differences, lag p50 ${lag.p50Ms} ms p99 ${lag.p99Ms} ms`,
   );
-  return compared.differences === 0 && workload.changes > 1000 ? 0 : 1;
-}
-
-async function query(url: string, text: string): Promise<void> {
-  const client = new pg.Client(url);
-  await client.connect();
-  try {
-    await client.query(text);
-  } finally {
-    await client.end();
-  }
+  return compared.differences === 0 && shop.changes > 1000 ? 0 : 1;
 }
 
 function pause(ms: number): Promise<void> {

@@ -8,6 +8,8 @@ export class RowShape {
   /** Columns with a length in front of them, and the bytes of fixed columns before each and behind the last, for rows without null. */
   private readonly lengths: Int32Array;
   private readonly fixedBefore: Int32Array;
+  /** Bytes of the columns that a byte of the bitmap is about; -1 where one of them has a length in front. */
+  private readonly fixedOfEight: Int32Array;
   /** The bits of a bitmap's last byte that belong to columns. */
   private readonly lastMask: number;
 
@@ -22,6 +24,9 @@ export class RowShape {
       else fixed[fixed.length - 1]! += extent;
     }
     this.fixedBefore = Int32Array.from(fixed);
+    this.fixedOfEight = Int32Array.from({ length: this.bitmapBytes }, (_, group) =>
+      extents.slice(group * 8, group * 8 + 8).reduce((sum, extent) => (sum < 0 || extent < 0 ? -1 : sum + extent), 0),
+    );
     this.lastMask = extents.length % 8 === 0 ? 0xff : (1 << (extents.length % 8)) - 1;
   }
 
@@ -38,10 +43,31 @@ export class RowShape {
     let nulls = 0;
     for (let i = 0; i < bitmapBytes - 1; i++) nulls |= bytes[p + i]!;
     nulls |= bytes[p + bitmapBytes - 1]! & this.lastMask;
-    if (nulls !== 0) return this.column(bytes, p, this.columnCount);
+    if (nulls !== 0) return this.endWithNulls(bytes, p);
     const { lengths, fixedBefore } = this;
     let q = p + bitmapBytes + fixedBefore[0]!;
     for (let i = 0; i < lengths.length; i++) q = skip(bytes, q, lengths[i]!) + fixedBefore[i + 1]!;
+    return q;
+  }
+
+  /** Eight columns at once where none of them is null and all are fixed. */
+  private endWithNulls(bytes: Buffer, row: number): number {
+    const { extents, fixedOfEight } = this;
+    let q = row + this.bitmapBytes;
+    for (let group = 0; group < fixedOfEight.length; group++) {
+      let nulls = bytes[row + group]!;
+      const fixed = fixedOfEight[group]!;
+      if (nulls === 0 && fixed >= 0) {
+        q += fixed;
+        continue;
+      }
+      const last = Math.min(group * 8 + 8, extents.length);
+      for (let i = group * 8; i < last; i++, nulls >>= 1) {
+        if ((nulls & 1) === 1) continue;
+        const extent = extents[i]!;
+        q = extent >= 0 ? q + extent : skip(bytes, q, extent);
+      }
+    }
     return q;
   }
 

@@ -6,6 +6,8 @@ import { ConnectError } from '../../../runtime/api/index.ts';
 import { type Schema, type SchemaOptions, type StructSchema, withOptions } from '../../../schemas/data/index.ts';
 import { envelopeSchema, keySchema as keySchemaOf, rowSchema } from '../../../schemas/envelope/debezium.ts';
 import type { ColumnLayout, ColumnWire, Layout, RowFormat } from '../../../schemas/transcode/layout.ts';
+import { sliceReader } from '../../../schemas/transcode/plainColumn.ts';
+import { ViewCache } from '../../../schemas/transcode/viewCache.ts';
 import type { ColumnShape } from '../../shared/columnShaping.ts';
 import { adjustName, adjustSchemaName, topicName } from '../../shared/eventNames.ts';
 import type { SourceSettings } from '../config.ts';
@@ -18,6 +20,7 @@ import { type CatalogTable, fullName, type TableName } from './catalog.ts';
 import { POSITION, SOURCE_SCHEMAS, snapshotLayout, streamLayout, type TransactionForm } from './envelope.ts';
 
 const SOURCE_COLUMN = '__debezium.source.column';
+const views = new ViewCache();
 
 /** A column of the rows at hand. */
 export interface RowColumn {
@@ -129,15 +132,17 @@ function columnLayout(column: ResolvedColumn, field: number, format: RowFormat, 
   const length = def!.kind === 'text' ? (declared?.length ?? 0) : 0;
   return {
     field,
-    ...(shape === null || isKey ? { column: wire } : shape.layout({ read: textReader(wire), length })),
+    ...(shape === null || isKey ? { column: wire } : shape.layout({ read: textReader(column.schema!, wire), length })),
     extent,
     ...(def!.isRequired && { nullValue: type.zero }),
   };
 }
 
-/** Of a column whose values are texts. */
-const textReader = (wire: ColumnWire): ReadValue =>
-  wire.wire === 'function' ? wire.decode : (bytes, start, end) => bytes.toString('utf8', start, end);
+/** The value that the column has without its shape: a text, in whatever form the row has it. */
+function textReader(schema: Schema, wire: ColumnWire): ReadValue {
+  const read = sliceReader(schema, wire);
+  return (bytes, start, end) => read(bytes, views.of(bytes), start, end);
+}
 
 function rowFieldSchema({ schema, options }: ResolvedColumn): Schema {
   if (Object.keys(options).length === 0) return schema!;

@@ -7,9 +7,8 @@ import { mkdtemp, open, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Connection, createConnection, escape as escapeValue, type RowDataPacket } from 'mysql2/promise';
+import { type Connection, escape as escapeValue, type RowDataPacket } from 'mysql2/promise';
 import { runScript } from '../../services/localKafka.ts';
-import { freePort } from '../../services/localPostgres.ts';
 import { waitUntil } from '../../services/waitUntil.ts';
 import type { Options } from '../options.ts';
 import { ProcessMeter } from '../processMeter.ts';
@@ -28,50 +27,36 @@ const ROWS_PER_INSERT = 1000;
 
 export async function topicToMysql(servers: Servers, options: Options, report: Report): Promise<void> {
   await createSourceDatabase(servers, options, options.records);
-  const env = { PORT: String(await freePort()) };
-  progress('starting MySQL');
-  await runScript('mysql.sh', 'start', env);
   // MariaDB's package has the client.
-  if (options.peer) await runScript('mariadb.sh', 'install', env);
-  try {
-    const target = await createConnection({
-      host: '127.0.0.1',
-      port: Number(env.PORT),
-      user: 'root',
-      multipleStatements: true,
-      dateStrings: true,
-      supportBigNumbers: true,
-      jsonStrings: true,
-    });
-    await target.query(`create database ${TARGET}; use ${TARGET}`);
-    const worker = await servers.startWorker();
-    const reader = await TopicReader.open(servers.brokerSettings);
-    const topic = await publish(servers, worker, reader, DATABASE, options.records);
-    const bytes = await reader.byteLength(topic, 0, options.records);
-    const apply = (purpose: string, records: number): Promise<number> =>
-      applyOnce(target, env.PORT, worker, options, topic, purpose, records);
-    await apply('warm_up', Math.min(WARM_UP_ROWS, options.records));
-    for (let run = 1; run <= options.runs; run++) {
-      progress(`run ${run}: ${worker.system}`);
-      const meter = new ProcessMeter(worker.pid);
-      const seconds = await apply(String(run), options.records);
-      report.run(worker.system, { records: options.records, bytes, seconds, ...meter.stop() });
-      if (options.peer) {
-        progress(`run ${run}: mysql client`);
-        report.run('mysql-client', await insertOnce(target, env.PORT, options.records));
-      }
+  if (options.peer) await runScript('mariadb.sh', 'install', {});
+  const { port } = servers.mysql;
+  const target = await servers.mysql.connect();
+  await target.query(`create database ${TARGET}; use ${TARGET}`);
+  const worker = await servers.startWorker();
+  const reader = await TopicReader.open(servers.brokerSettings);
+  const topic = await publish(servers, worker, reader, DATABASE, options.records);
+  const bytes = await reader.byteLength(topic, 0, options.records);
+  const apply = (purpose: string, records: number): Promise<number> =>
+    applyOnce(target, port, worker, options, topic, purpose, records);
+  await apply('warm_up', Math.min(WARM_UP_ROWS, options.records));
+  for (let run = 1; run <= options.runs; run++) {
+    progress(`run ${run}: ${worker.system}`);
+    const meter = new ProcessMeter(worker.pid);
+    const seconds = await apply(String(run), options.records);
+    report.run(worker.system, { records: options.records, bytes, seconds, ...meter.stop() });
+    if (options.peer) {
+      progress(`run ${run}: mysql client`);
+      report.run('mysql-client', await insertOnce(target, port, options.records));
     }
-    await reader.close();
-    await target.end();
-  } finally {
-    await runScript('mysql.sh', 'clean', env);
   }
+  await reader.close();
+  await target.end();
 }
 
 /** The sink makes the table, and is deleted once it has written as many rows. */
 async function applyOnce(
   target: Connection,
-  port: string,
+  port: number,
   worker: Worker,
   options: Options,
   topic: string,
@@ -121,7 +106,7 @@ async function applyOnce(
 
 const NO_SUCH_TABLE = 1146;
 
-async function insertOnce(target: Connection, port: string, records: number): Promise<Raw> {
+async function insertOnce(target: Connection, port: number, records: number): Promise<Raw> {
   const dir = await mkdtemp(join(tmpdir(), 'millrace-bench-mysql-'));
   const file = join(dir, 'rows.sql');
   try {

@@ -110,6 +110,29 @@ test('rows end where their columns do, with nulls and without', () => {
   assert.equal(shape.isFull(Buffer.from([0x0b]), 0), false);
 });
 
+test('rows of many columns end where the last of them does', () => {
+  const below = (n: number): number => Math.floor(Math.random() * n);
+  for (let round = 0; round < 300; round++) {
+    const extents = Array.from({ length: 1 + below(40) }, () =>
+      round % 3 > 0 && below(9) > 0 ? below(9) : -1 - below(4),
+    );
+    const shape = new RowShape(extents);
+    const isNull = extents.map(() => below(4) === 0);
+    const bitmap = Buffer.alloc(shape.bitmapBytes, 0);
+    for (const [i, missing] of isNull.entries()) if (missing) bitmap[i >> 3]! |= 1 << (i & 7);
+    const values = extents.map((extent, i) => {
+      if (isNull[i]) return Buffer.alloc(0);
+      if (extent >= 0) return Buffer.alloc(extent, 7);
+      const value = Buffer.alloc(-extent + below(200), 7);
+      value.writeUIntLE(value.length + extent, 0, -extent);
+      return value;
+    });
+    const row = Buffer.concat([bitmap, ...values, Buffer.alloc(4, 255)]);
+    assert.equal(shape.end(row, 0), row.length - 4, JSON.stringify(extents));
+    assert.equal(shape.column(row, 0, extents.length), row.length - 4);
+  }
+});
+
 test('statements tell transactions, emptied tables and logged changes', () => {
   const kind = (sql: string): string => readStatement(sql, 'db').kind;
   assert.deepEqual(
