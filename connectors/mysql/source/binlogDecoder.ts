@@ -6,6 +6,7 @@ import { inflateSync } from 'node:zlib';
 import { crc32 } from '@node-rs/crc32';
 import { ConnectError, type SourceBatch } from '../../../runtime/api/index.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
+import { TransactionEvents } from '../../shared/transactionEvents.ts';
 import type { SourceSettings } from '../config.ts';
 import { ByteReader } from '../protocol/byteReader.ts';
 import { ARTIFICIAL_FLAG, CHECKSUM_BYTES, EVENT_HEADER_BYTES, EventType } from '../protocol/eventTypes.ts';
@@ -22,7 +23,6 @@ import { readStatement, type Statement, type StatementTable } from './statements
 import type { EventLongs, StreamBatch } from './streamBatch.ts';
 import { streamError } from './streamError.ts';
 import type { TableVersion } from './tableVersion.ts';
-import { TransactionEvents } from './transactionEvents.ts';
 
 /** Where a walk stopped: all whole packets read, enough events for a batch, or a table to be looked up. */
 export type Stop = 'end' | 'full' | 'table';
