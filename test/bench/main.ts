@@ -1,4 +1,5 @@
 /** `npm run bench -- <case>`: speed measured side by side with another way of doing the same. JSON lines on stdout, progress on stderr. */
+import { firebirdJournalToTopic } from './cases/firebirdJournalToTopic.ts';
 import { pgSnapshotToTopic } from './cases/pgSnapshotToTopic.ts';
 import { pgStreamToTopic } from './cases/pgStreamToTopic.ts';
 import { pgToPg } from './cases/pgToPg.ts';
@@ -14,6 +15,7 @@ const cases: Record<CaseName, (servers: Servers, options: Options, report: Repor
   'topic-to-pg': topicToPg,
   'topic-to-mysql': topicToMysql,
   'pg-to-pg': pgToPg,
+  'firebird-journal-to-topic': firebirdJournalToTopic,
 };
 
 if (process.argv.includes('--help')) {

@@ -6,6 +6,7 @@ export const CASES = [
   'topic-to-pg',
   'topic-to-mysql',
   'pg-to-pg',
+  'firebird-journal-to-topic',
 ] as const;
 export type CaseName = (typeof CASES)[number];
 

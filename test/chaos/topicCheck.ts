@@ -60,9 +60,21 @@ export function topicEnds(settings: BrokerSettings, topic: string): Promise<read
   return withBroker(settings, async broker => (await partitionEnds(broker, topic)).map(end => end.latest));
 }
 
-type OnEnvelope = (op: string, before: Struct | null, after: Struct | null, partition: number, offset: number) => void;
+type OnEnvelope = (
+  op: string,
+  before: Struct | null,
+  after: Struct | null,
+  partition: number,
+  offset: number,
+  envelope: Struct,
+) => void;
 
-function readEnvelopes({ settings, converter }: TopicCheck, topic: string, onEnvelope: OnEnvelope): Promise<void> {
+/** All change events that are in a topic now; tombstones are left out. */
+export function readEnvelopes(
+  { settings, converter }: Pick<TopicCheck, 'settings' | 'converter'>,
+  topic: string,
+  onEnvelope: OnEnvelope,
+): Promise<void> {
   return withBroker(settings, async broker => {
     const ends = await partitionEnds(broker, topic);
     const consumer = broker.consumer({ clientId: 'check', groupId: null });
@@ -75,7 +87,7 @@ function readEnvelopes({ settings, converter }: TopicCheck, topic: string, onEnv
           if (start < 0) continue; // a tombstone
           const envelope = (await converter.decoder(topic, bytes, start, end)).decode(bytes, start, end) as Struct;
           const [before, after] = (['before', 'after'] as const).map(name => envelope.get(name) as Struct | null);
-          onEnvelope(envelope.get('op') as string, before!, after!, fetched.partition, offsets[i]!);
+          onEnvelope(envelope.get('op') as string, before!, after!, fetched.partition, offsets[i]!, envelope);
         }
       }
     }
