@@ -1,11 +1,9 @@
 /** delivery.guarantee=exactly-once: rows without a key show every repeat. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
-import { sinkPlugin } from '../../../../connectors/firebird/sink/index.ts';
 import type { Config } from '../../../../runtime/api/index.ts';
 import type { FirebirdVersion } from '../../../services/localFirebird.ts';
-import { flat, flatBatch, topic } from '../../mysql/sink/flatRecords.ts';
+import { flat, flatBatch } from '../../mysql/sink/flatRecords.ts';
 import { type OrdersTarget, openOrders } from './ordersTarget.ts';
 
 for (const version of [5, 4] as readonly FirebirdVersion[]) {
@@ -33,37 +31,6 @@ for (const version of [5, 4] as readonly FirebirdVersion[]) {
       (await orders.query(`select ID from ${table} order by 1`)).map(row => Number(row.ID));
     const upTo = (end: number): number[] => Array.from({ length: end }, (_, i) => i);
 
-    it('writes each record once, though its connections are cut at any moment and tasks end hard', async () => {
-      const table = await create();
-      let isDone = false;
-      const cutting = (async () => {
-        for (let i = 0; !isDone; i++) {
-          await orders.cut();
-          await delay(20 + 10 * (i % 12));
-        }
-      })();
-      try {
-        let retries = 0;
-        // On until a cut met a write.
-        for (let round = 0; round < 4 || (retries === 0 && round < 100); round++) {
-          await using run = await orders.start(config(table, { 'batch.size': '60' }));
-          // Whatever was delivered before is delivered again.
-          for (let from = 0; from < 200 * Math.min(round + 1, 4); from += 200)
-            await run.task.put([await records(from, from + 200)]);
-          if (round % 2 === 1) await run.task.preCommit!(new Map());
-          retries += run.counts.get('retries') ?? 0;
-          await run.abort();
-        }
-        await using last = await orders.start(config(table));
-        await last.deliver(await records(0, 800));
-        assert.ok(retries > 0);
-      } finally {
-        isDone = true;
-        await cutting;
-      }
-      assert.deepEqual(await ids(table), upTo(800));
-    });
-
     it('fences off a task whose partition another one took', async () => {
       const table = await create();
       await using first = await orders.start(config(table));
@@ -73,31 +40,6 @@ for (const version of [5, 4] as readonly FirebirdVersion[]) {
       await assert.rejects(first.deliver(await records(10, 20)), { code: 'SINK_FENCED', message: /orders-0/ });
       await second.deliver(await records(20, 30));
       assert.deepEqual(await ids(table), upTo(30));
-    });
-
-    it('keeps the offset behind records that give no rows, and takes the one that REST sets', async () => {
-      const table = await create();
-      const offset = async (): Promise<unknown[]> =>
-        (await orders.query(`select next_offset o from "OFFSETS_OF_${table}" where topic = '${topic}'`)).map(row =>
-          String(row.O),
-        );
-      await using run = await orders.start(config(table));
-      await run.deliver(await records(0, 5));
-      await run.task.preCommit!(new Map([[{ topic, partition: 0 }, 9]]));
-      assert.deepEqual(await offset(), ['9']);
-      await run.abort();
-      const connector = sinkPlugin.createConnector();
-      const alter = { ...orders.connection, ...config(table), name: 'sink-under-test' };
-      assert.equal(await connector.alterOffsets!(alter, [{ topic, partition: 0, offset: 3 }]), true);
-      assert.deepEqual(await offset(), ['3']);
-      await using again = await orders.start(config(table));
-      await again.deliver(await records(0, 5));
-      assert.deepEqual(await ids(table), [0, 1, 2, 3, 3, 4, 4]);
-      await again.abort();
-      await connector.alterOffsets!(alter, [{ topic, partition: 0, offset: null }]);
-      await using anew = await orders.start(config(table));
-      await anew.deliver(await records(0, 2));
-      assert.deepEqual(await ids(table), [0, 0, 1, 1, 2, 3, 3, 4, 4]);
     });
   });
 }
