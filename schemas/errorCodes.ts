@@ -216,6 +216,8 @@ export const errorCodes = {
     'The database has no publication, so that its changes are not journalled. Run ALTER DATABASE ENABLE PUBLICATION and ALTER DATABASE INCLUDE ALL TO PUBLICATION, and set up replication.conf.',
   FB_OFFSET_INVALID:
     'The stored or given offset is not a position in a Firebird journal. Reset the offsets of the connector.',
+  FB_COMMIT_UNDECIDED:
+    'The Firebird journal has the COMMIT of a transaction that the database has not committed: it is in limbo, or the database was restored to an earlier state. Nothing behind it is published. End a transaction in limbo with gfix; after a restore reset the offsets of the connector.',
   TASK_FAILED: 'A task ended by an error that has no code of its own. The trace tells more.',
   SINK_TABLE_NAME:
     'A topic and table.name.format (or topics.to.tables.mapping) give no table name for a record. Change the format, or use a topic whose records have the fields that it names.',

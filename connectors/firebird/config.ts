@@ -1,9 +1,10 @@
 /** The source's configuration, parsed once into `SourceSettings`. */
 import { join } from 'node:path';
-import { type Config, type ConfigError, configDef } from '../../runtime/api/index.ts';
+import { type Config, type ConfigError, type ConfigValues, configDef } from '../../runtime/api/index.ts';
 import type { NameAdjustment } from '../shared/eventNames.ts';
 import { type KeyColumns, parseKeyColumns } from '../shared/keyColumns.ts';
 import { parseFilter } from '../shared/textFilter.ts';
+import { crossChecks, ignoredOptions, keyChecks } from './configChecks.ts';
 import { sourceKeys } from './configKeys.ts';
 import type { FirebirdAddress } from './connection.ts';
 import type { DecimalMode } from './source/columnType.ts';
@@ -16,7 +17,15 @@ export interface SourceSettings {
   readonly topicDelimiter: string;
   readonly database: string;
   readonly directory: string;
+  readonly verifiesCommits: boolean;
   readonly deletesSegments: boolean;
+  /** 0 = none. */
+  readonly heartbeatIntervalMs: number;
+  readonly heartbeatTopic: string;
+  /** null = transactions are not published. */
+  readonly transactionTopic: string | null;
+  readonly hasContextHeaders: boolean;
+  readonly skippedOperations: ReadonlySet<string>;
   readonly pollIntervalMs: number;
   readonly errorTimeoutMs: number;
   readonly historyFile: string;
@@ -26,8 +35,11 @@ export interface SourceSettings {
   readonly includesSequences: boolean;
   readonly dumpsBlobs: boolean;
   readonly tables: (name: string) => boolean;
+  /** By TABLE.COLUMN. */
+  readonly columns: (name: string) => boolean;
   readonly keyColumns: KeyColumns;
-  readonly snapshotMode: 'initial' | 'no_data';
+  readonly snapshotMode: 'initial' | 'always' | 'initial_only' | 'no_data' | 'when_needed';
+  readonly snapshotTables: (name: string) => boolean;
   readonly fetchSize: number;
   readonly hasTombstones: boolean;
   readonly decimals: DecimalMode;
@@ -36,37 +48,26 @@ export interface SourceSettings {
   readonly fieldNames: NameAdjustment;
 }
 
-export function parseSettings(config: Config): { settings: SourceSettings | null; errors: readonly ConfigError[] } {
-  const { values, errors } = sourceConfigDef.parse(config);
-  if (errors.length > 0) return { settings: null, errors };
-  const problems: ConfigError[] = [];
-  const checked = <T>(key: keyof typeof sourceKeys, parse: () => T): T | null => {
-    try {
-      return parse();
-    } catch (error) {
-      problems.push({
-        key,
-        message: `Invalid value ${config[key]} for configuration ${key}: ${(error as Error).message}`,
-      });
-      return null;
-    }
-  };
-  const include = values['table.include.list'];
-  const exclude = values['table.exclude.list'];
-  if (include !== null && exclude !== null) {
-    problems.push({
-      key: 'table.exclude.list',
-      message: `Invalid value ${exclude} for configuration table.exclude.list: only one of it and table.include.list can be set`,
-    });
-  }
-  const tables = checked(include === null ? 'table.exclude.list' : 'table.include.list', () =>
-    parseFilter(include, exclude),
-  );
-  const keyColumns = checked('message.key.columns', () => parseKeyColumns(values['message.key.columns']));
-  if (tables === null || keyColumns === null || problems.length > 0) return { settings: null, errors: problems };
+const lower = <T extends string>(value: string): T => value.toLowerCase() as T;
+
+/** Settings of a valid config; `errors` says what is wrong with another one. `warning` names options that have no effect here. */
+export function parseSettings(config: Config): {
+  settings: SourceSettings | null;
+  errors: readonly ConfigError[];
+  warning: string | null;
+} {
+  const { values, errors: parseErrors } = sourceConfigDef.parse(config);
+  const errors = [...parseErrors, ...keyChecks(config), ...crossChecks(values)];
+  const warning = ignoredOptions(config);
+  return errors.length > 0
+    ? { settings: null, errors, warning }
+    : { settings: settingsOf(config, values), errors, warning };
+}
+
+function settingsOf(config: Config, values: ConfigValues<typeof sourceKeys>): SourceSettings {
   const prefix = values['topic.prefix'];
   const directory = values['journal.source.dir'];
-  const settings: SourceSettings = {
+  return {
     address: {
       host: values['database.hostname'],
       port: values['database.port'],
@@ -79,24 +80,33 @@ export function parseSettings(config: Config): { settings: SourceSettings | null
     topicDelimiter: values['topic.delimiter'],
     database: values['database.dbname'],
     directory,
+    verifiesCommits: values['journal.verify.commits'],
     deletesSegments: values['journal.delete.segments'],
+    heartbeatIntervalMs: values['heartbeat.interval.ms'],
+    heartbeatTopic: config['topic.heartbeat.name'] ?? `${values['topic.heartbeat.prefix']}.${prefix}`,
+    transactionTopic: values['provide.transaction.metadata']
+      ? `${prefix}${values['topic.delimiter']}${values['topic.transaction']}`
+      : null,
+    hasContextHeaders: values['extended.headers.enabled'],
+    skippedOperations: new Set(values['skipped.operations'].split(',').map(item => item.trim())),
     pollIntervalMs: values['poll.interval.ms'],
     errorTimeoutMs: values['error.timeout.ms'],
     historyFile: values['schema.history.file'] ?? join(directory, `.millrace-${prefix}.json`),
-    format: values['event.format'].toLowerCase() as SourceSettings['format'],
+    format: lower(values['event.format']),
     journalTopic: values['journal.topic'] ?? prefix,
     includesDdl: values['include.ddl'],
     includesSequences: values['include.sequences'],
     dumpsBlobs: values['dump.blobs'],
-    tables,
-    keyColumns,
-    snapshotMode: values['snapshot.mode'].toLowerCase() as SourceSettings['snapshotMode'],
+    tables: parseFilter(values['table.include.list'], values['table.exclude.list']),
+    columns: parseFilter(values['column.include.list'], values['column.exclude.list']),
+    keyColumns: parseKeyColumns(values['message.key.columns']),
+    snapshotMode: /^(never|schema_only)$/i.test(values['snapshot.mode']) ? 'no_data' : lower(values['snapshot.mode']),
+    snapshotTables: parseFilter(values['snapshot.include.collection.list'], null),
     fetchSize: values['snapshot.fetch.size'],
     hasTombstones: values['tombstones.on.delete'],
-    decimals: values['decimal.handling.mode'].toLowerCase() as DecimalMode,
+    decimals: lower(values['decimal.handling.mode']),
     placeholder: values['unavailable.value.placeholder'],
-    schemaNames: values['schema.name.adjustment.mode'].toLowerCase() as NameAdjustment,
-    fieldNames: values['field.name.adjustment.mode'].toLowerCase() as NameAdjustment,
+    schemaNames: lower(values['schema.name.adjustment.mode']),
+    fieldNames: lower(values['field.name.adjustment.mode']),
   };
-  return { settings, errors: [] };
 }

@@ -7,6 +7,8 @@ const optional = (documentation: string) =>
   ({ type: 'STRING', default: null, importance: 'MEDIUM', documentation }) as const;
 const flag = (value: boolean, documentation: string) =>
   ({ type: 'BOOLEAN', default: value, importance: 'LOW', documentation }) as const;
+const text = (value: string, documentation: string) =>
+  ({ type: 'STRING', default: value, importance: 'LOW', documentation }) as const;
 const milliseconds = (value: number, min: number, documentation: string) =>
   ({ type: 'LONG', default: value, min, importance: 'LOW', documentation }) as const;
 
@@ -65,15 +67,28 @@ export const sourceKeys = {
     documentation:
       'Directory of archived journal segments (journal_archive_directory of replication.conf), as this worker sees it. One connector per database and directory.',
   },
+  'journal.verify.commits': flag(
+    true,
+    'Whether the database is asked, before a transaction is published, if it has committed: a server that is killed rolls back transactions whose COMMIT is in its journal already. Switch it off only to read a journal whose database is gone.',
+  ),
   'journal.delete.segments': flag(
     true,
     'Whether segments are deleted once they are processed, their offset is stored and no open transaction needs them.',
   ),
+  'heartbeat.interval.ms': milliseconds(0, 0, 'Interval of heartbeat records, which carry the offset; 0 = none.'),
+  'topic.heartbeat.prefix': text('__debezium-heartbeat', 'First part of the name of the heartbeat topic.'),
+  'provide.transaction.metadata': flag(
+    false,
+    'Whether events tell their place in their transaction, and transactions are published with BEGIN and END events.',
+  ),
+  'topic.transaction': text('transaction', 'Last part of the name of the transaction topic.'),
+  'extended.headers.enabled': flag(true, 'Whether records carry headers with the connector, task and run.'),
+  'skipped.operations': text('t', 'Operations that are not published: c, u, d, t, or none.'),
   'poll.interval.ms': milliseconds(500, 1, 'How often the directory is looked at while there is nothing to do.'),
   'error.timeout.ms': milliseconds(
     60_000,
     0,
-    'How long a segment that is damaged, not complete or missing, or a database that does not answer, is waited for before the task fails.',
+    'How long a segment that is damaged, not complete or missing, or a database that does not answer or has not decided a transaction, is waited for before the task fails.',
   ),
   'schema.history.file': optional(
     'File in which the layouts of tables are kept. Default: .millrace-<topic.prefix>.json in journal.source.dir, so that another worker finds it.',
@@ -98,6 +113,16 @@ export const sourceKeys = {
     ...optional('Regular expressions, comma-separated: tables not to capture. Not together with table.include.list.'),
     group: 'Filters',
   },
+  'column.include.list': {
+    ...optional('Regular expressions, comma-separated: columns (TABLE.COLUMN) to publish. Default: all.'),
+    group: 'Filters',
+  },
+  'column.exclude.list': {
+    ...optional(
+      'Regular expressions, comma-separated: columns (TABLE.COLUMN) to leave out. Not together with column.include.list. Key columns stay in keys.',
+    ),
+    group: 'Filters',
+  },
   'message.key.columns': {
     type: 'STRING',
     default: '',
@@ -105,10 +130,16 @@ export const sourceKeys = {
     documentation: 'Key columns other than those of the primary key: TABLE:A,B;(.*)LOG:ID.',
   },
   'snapshot.mode': choice(
-    ['initial', 'no_data'],
+    ['initial', 'always', 'initial_only', 'no_data', 'never', 'schema_only', 'when_needed'],
     'initial',
-    'initial: the rows that are there, then their changes. no_data: changes only, from the first segment in the directory.',
+    'initial: the rows that are there, then their changes. initial_only: only the rows. always: the rows at each start. when_needed: again where a segment that is needed is gone. no_data (never, schema_only): changes only, from the first segment in the directory.',
   ),
+  'snapshot.include.collection.list': {
+    ...optional(
+      'Regular expressions, comma-separated: tables whose rows the snapshot reads; the others are only streamed. Default: all.',
+    ),
+    group: 'Filters',
+  },
   'snapshot.fetch.size': {
     type: 'INT',
     default: 2000,

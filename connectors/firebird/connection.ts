@@ -20,6 +20,8 @@ export interface FirebirdAddress {
 }
 
 const CONNECT_TIMEOUT_MS = 20_000;
+/** A right password was seen to be refused now and then, by a server that had just started; what is proved is new in each login. */
+const LOGIN_ATTEMPTS = 3;
 const DETACH_TIMEOUT_MS = 3000;
 const BLOB_CHUNK_BYTES = 65_535;
 
@@ -37,24 +39,34 @@ export const snapshotTransaction = (): { isolation: number[]; readOnly: true } =
 });
 
 export async function connect(address: FirebirdAddress, signal: AbortSignal): Promise<Database> {
-  signal.throwIfAborted();
-  try {
-    return await attach(address, signal);
-  } catch (error) {
-    throw firebirdError(error, address);
+  for (let attempt = 1; ; attempt++) {
+    signal.throwIfAborted();
+    try {
+      return await attach(address, signal);
+    } catch (error) {
+      if (!(error instanceof LoginRefused)) throw firebirdError(error, address);
+      if (attempt < LOGIN_ATTEMPTS) continue;
+      const { host, port, user } = address;
+      const why = `Firebird at ${host}:${port} refused the user ${user} or the password`;
+      throw new ConnectError('FB_LOGIN_FAILED', `${why}. Check database.user and database.password.`);
+    }
   }
 }
 
-/** The client never answers where the server refuses the password: a login is given up after a while, and one that comes late is closed. */
+class LoginRefused extends Error {}
+
+/** A login is given up after a while, and one that comes late is closed. */
 function attach(address: FirebirdAddress, signal: AbortSignal): Promise<Database> {
   return new Promise((resolve, reject) => {
     let isOver = false;
+    let stopWatching = (): void => {};
     const give = (error: unknown, database: Database | null): void => {
       if (isOver) {
         database?.detach();
         return;
       }
       isOver = true;
+      stopWatching();
       clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);
       if (database === null) reject(error);
@@ -62,8 +74,8 @@ function attach(address: FirebirdAddress, signal: AbortSignal): Promise<Database
     };
     const onAbort = (): void => give(signal.reason, null);
     const timer = setTimeout(() => {
-      const why = `the server at ${address.host}:${address.port} did not answer the login of ${address.user} to ${address.database} within ${CONNECT_TIMEOUT_MS} ms, as it does for a wrong password`;
-      give(new ConnectError('FB_LOGIN_FAILED', `${why}. Check database.user and database.password.`), null);
+      const why = `the server at ${address.host}:${address.port} did not answer the login of ${address.user} to ${address.database} within ${CONNECT_TIMEOUT_MS} ms`;
+      give(new ConnectError('FB_UNREACHABLE', `${why}.`, { retriable: true }), null);
     }, CONNECT_TIMEOUT_MS);
     signal.addEventListener('abort', onAbort, { once: true });
     const { host, port, database, user, password, role } = address;
@@ -92,12 +104,63 @@ function attach(address: FirebirdAddress, signal: AbortSignal): Promise<Database
         }
       },
     );
+    stopWatching = whenRefused(connectionBeingMade(), () => give(new LoginRefused(), null));
   });
 }
 
+/** The client keeps it for its tests. */
+const connectionBeingMade = (): Inner => (firebirdClient() as unknown as { readonly connection: Inner }).connection;
+
+const OP_CONT_AUTH = 92;
+/** A challenge has salt and key; a server's proof is shorter. */
+const MIN_CHALLENGE_BYTES = 200;
+
+/**
+ * Where a server refuses a user or a password it offers its next way to log in. The client takes such an offer for something else: it waits for ever, or
+ * throws where nobody can catch it. So what comes while the login is under way, in plain bytes, passes through here first.
+ */
+function whenRefused(connection: Inner, refused: () => void): () => void {
+  const socket = connection._socket!;
+  const readers = socket.listeners('data') as ((bytes: Buffer) => void)[];
+  const challenges = new Set<string>();
+  const onData = (bytes: Buffer): void => {
+    if (isRefusal(bytes, challenges)) {
+      refused();
+      socket.destroy();
+      return;
+    }
+    for (const read of readers) read(bytes);
+  };
+  socket.removeAllListeners('data');
+  // The client's own `on` would decrypt once more.
+  socket.addListener('data', onData);
+  return () => {
+    socket.removeListener('data', onData);
+    for (const read of readers) socket.addListener('data', read);
+  };
+}
+
+/** An offer of SRP without a challenge, or with another one after it was answered. */
+function isRefusal(bytes: Buffer, challenges: Set<string>): boolean {
+  if (bytes.length < 16 || bytes.readInt32BE(0) !== OP_CONT_AUTH) return false;
+  const length = bytes.readInt32BE(4);
+  // What follows is padded to four bytes.
+  const at = 8 + ((length + 3) & ~3);
+  if (length < 0 || at + 4 > bytes.length) return false;
+  const plugin = bytes.toString('latin1', at + 4, at + 4 + bytes.readInt32BE(at));
+  if (!plugin.startsWith('Srp')) return false;
+  if (length === 0 || (length > MIN_CHALLENGE_BYTES && challenges.has(plugin))) return true;
+  challenges.add(plugin);
+  return false;
+}
+
 /** What the client does not offer: see its wire/connection. */
-const innerOf = (database: Database): { connection?: { _socket?: Socket | null; _pooled: boolean } } =>
-  database as unknown as { connection?: { _socket?: Socket | null; _pooled: boolean } };
+interface Inner {
+  readonly _socket?: Socket | null;
+  _pooled: boolean;
+}
+
+const innerOf = (database: Database): { connection?: Inner } => database as unknown as { connection?: Inner };
 
 /** Ends the connection at once: the server rolls back what it was doing. Calls that are under way never end. */
 export function abandon(database: Database): void {
@@ -120,6 +183,7 @@ const GDS = {
   io: 335544344,
   network: 335544721,
   shutdown: 335544528,
+  attachmentShutdown: 335544856,
 } as const;
 
 export const gdsCode = (error: unknown): number | null => {
@@ -128,11 +192,12 @@ export const gdsCode = (error: unknown): number | null => {
 };
 
 const NETWORK =
-  /ECONNRESET|ECONNREFUSED|ECONNABORTED|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|connection (is |was )?(closed|lost|ended)|socket/i;
+  /ECONNRESET|ECONNREFUSED|ECONNABORTED|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|connection (is |was )?(closed|lost|ended)|server was lost|connection shutdown|socket/i;
+
+const LOSSES: readonly (number | null)[] = [GDS.network, GDS.shutdown, GDS.attachmentShutdown];
 
 export const isConnectionLoss = (error: unknown): boolean =>
-  gdsCode(error) === GDS.network ||
-  gdsCode(error) === GDS.shutdown ||
+  LOSSES.includes(gdsCode(error)) ||
   NETWORK.test(`${(error as { code?: unknown } | null)?.code} ${error instanceof Error ? error.message : ''}`);
 
 /** Any failure to connect or to be served, as an error that says what to change. */

@@ -1,6 +1,7 @@
 /** `npm run bench -- <case>`: speed measured side by side with another way of doing the same. JSON lines on stdout, progress on stderr. */
 import { clusterScale } from './cases/clusterScale.ts';
 import { exactlyOnce } from './cases/exactlyOnce.ts';
+import { firebirdJournalToTopic } from './cases/firebirdJournalToTopic.ts';
 import { mysqlDecode } from './cases/mysqlDecode.ts';
 import { mysqlToTopic } from './cases/mysqlToTopic.ts';
 import { pgBacklog } from './cases/pgBacklog.ts';
@@ -25,6 +26,7 @@ const cases: Record<CaseName, (servers: Servers, options: Options, report: Repor
   'cluster-scale': clusterScale,
   'mysql-to-topic': mysqlToTopic,
   'mysql-decode': mysqlDecode,
+  'firebird-journal-to-topic': firebirdJournalToTopic,
 };
 
 if (process.argv.includes('--help')) {

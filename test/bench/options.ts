@@ -11,6 +11,7 @@ export const CASES = [
   'exactly-once',
   'rebalance',
   'cluster-scale',
+  'firebird-journal-to-topic',
 ] as const;
 export type CaseName = (typeof CASES)[number];
 
@@ -25,6 +26,7 @@ export const NEEDS: Readonly<Record<CaseName, readonly ('postgres' | 'mysql' | '
   'exactly-once': ['broker'],
   rebalance: ['broker'],
   'cluster-scale': ['broker'],
+  'firebird-journal-to-topic': ['broker'],
 };
 
 export interface Options {

@@ -62,18 +62,28 @@ export function topicEnds(settings: BrokerSettings, topic: string): Promise<read
   return withBroker(settings, async broker => (await partitionEnds(broker, topic)).map(end => end.latest));
 }
 
-type OnEnvelope = (op: string, before: Struct | null, after: Struct | null, partition: number, offset: number) => void;
+type OnEnvelope = (
+  op: string,
+  before: Struct | null,
+  after: Struct | null,
+  partition: number,
+  offset: number,
+  envelope: Struct,
+) => void;
 
-function readEnvelopes(check: TopicCheck, topic: string, onEnvelope: OnEnvelope): Promise<void> {
+/** All change events that are in a topic now; tombstones are left out. */
+export function readEnvelopes(check: TopicReading, topic: string, onEnvelope: OnEnvelope): Promise<void> {
   return readValues(check, topic, (envelope, partition, offset) => {
     const [before, after] = (['before', 'after'] as const).map(name => envelope.get(name) as Struct | null);
-    onEnvelope(envelope.get('op') as string, before!, after!, partition, offset);
+    onEnvelope(envelope.get('op') as string, before!, after!, partition, offset, envelope);
   });
 }
 
+type TopicReading = Pick<TopicCheck, 'settings' | 'converter'>;
+
 /** All values of a topic in the order of each partition, without tombstones. */
 export function readValues(
-  { settings, converter }: { readonly settings: BrokerSettings; readonly converter: Converter },
+  { settings, converter }: TopicReading,
   topic: string,
   onValue: (value: Struct, partition: number, offset: number) => void,
 ): Promise<void> {

@@ -1,15 +1,20 @@
-/** Writes rows of a log to the target: folds them by key, groups them by shape, and sends each group through the server's batch interface, all in one transaction. */
+/**
+ * Writes rows of a log to the target: folds them by key, groups them by shape, and sends each group through the server's batch interface, all in one
+ * transaction; with exactly-once the offsets move in it too.
+ */
 import { ConnectError, type SinkBatch, type SinkTaskContext } from '../../../runtime/api/index.ts';
 import type { FlushTarget } from '../../shared/flushLane.ts';
 import { type FoldRules, type FoldStep, foldRows } from '../../shared/foldRows.ts';
+import type { Advance } from '../../shared/offsetLedger.ts';
 import type { FailureClass } from '../../shared/retryTransient.ts';
 import type { RowLog } from '../../shared/rowLog.ts';
 import type { ShapeList } from '../../shared/rowShape.ts';
 import type { InsertMode } from '../../shared/sqlSinkConfig.ts';
-import type { Transaction } from '../connection.ts';
+import type { Database, Transaction } from '../connection.ts';
+import type { Session } from '../session.ts';
 import type { FbShape, FbTypes } from './fbTypes.ts';
 import { classifyFailure, reasonOf } from './firebirdFailure.ts';
-import type { Session } from './session.ts';
+import { checkRefused, type FirebirdOffsets, OffsetsRefused } from './offsetStore.ts';
 import { deleteSql, insertSql, rowParameters, truncateSql, updateSql, upsertSql } from './statements.ts';
 
 const FOLD_MODES: Readonly<Record<InsertMode, FoldRules['mode']>> = {
@@ -27,13 +32,22 @@ export class Applier implements FlushTarget {
   readonly #session: Session;
   readonly #shapes: ShapeList<FbTypes>;
   readonly #mode: InsertMode;
+  readonly #offsets: FirebirdOffsets | null;
   readonly #context: SinkTaskContext;
 
-  constructor(session: Session, shapes: ShapeList<FbTypes>, mode: InsertMode, context: SinkTaskContext) {
-    this.#session = session;
-    this.#shapes = shapes;
-    this.#mode = mode;
-    this.#context = context;
+  constructor(options: {
+    session: Session;
+    shapes: ShapeList<FbTypes>;
+    mode: InsertMode;
+    /** null = at least once. */
+    offsets: FirebirdOffsets | null;
+    context: SinkTaskContext;
+  }) {
+    this.#session = options.session;
+    this.#shapes = options.shapes;
+    this.#mode = options.mode;
+    this.#offsets = options.offsets;
+    this.#context = options.context;
   }
 
   classify(error: unknown): FailureClass {
@@ -47,21 +61,34 @@ export class Applier implements FlushTarget {
       isComplete: shape => this.#shapes.get(shape).isComplete,
       merge: (rows, earlier, later) => this.#shapes.merge(rows, earlier, later),
     });
-    await this.#session.use(async database => {
-      const transaction = await database.transactionAsync();
-      try {
-        for (const step of steps) await this.#apply(transaction, log, step);
-        await transaction.commitAsync();
-      } catch (error) {
-        await transaction.rollbackAsync().catch(() => {
-          // The connection is lost, and with it the transaction.
-        });
-        throw error;
-      }
-    });
+    const advances = this.#offsets?.ledger.advanceOf(log, from, to) ?? [];
+    await this.#session.use(database => this.#transaction(database, log, steps, advances));
+    this.#offsets?.ledger.committed(advances);
     metrics.count('folded_records', foldedRows);
     metrics.count('records_written', to - from);
     metrics.count('bytes_written', log.ends[to - 1]! - log.starts[from]!);
+  }
+
+  async #transaction(
+    database: Database,
+    log: RowLog,
+    steps: readonly FoldStep[],
+    advances: readonly Advance[],
+  ): Promise<void> {
+    const transaction = await database.transactionAsync();
+    try {
+      // First of all, since nothing may be written where it fails.
+      await this.#offsets?.store.moveIn(transaction, advances);
+      for (const step of steps) await this.#apply(transaction, log, step);
+      await transaction.commitAsync();
+    } catch (error) {
+      await transaction.rollbackAsync().catch(() => {
+        // The connection is lost, and with it the transaction.
+      });
+      if (!(error instanceof OffsetsRefused)) throw error;
+      // It was committed before, on a connection that was lost then, or another task has the partition.
+      await checkRefused(database, this.#offsets!, advances);
+    }
   }
 
   async #apply(transaction: Transaction, log: RowLog, step: FoldStep): Promise<void> {

@@ -27,6 +27,14 @@ export interface TargetColumn extends SqlColumn {
   readonly typeSql: string;
   /** Digits after the point. */
   readonly scale: number;
+  /** Characters of text, digits of a decimal; null where it has no such bound. */
+  readonly length: number | null;
+  /** Of text. */
+  readonly charset: number;
+  /** As ALTER COLUMN needs it again. */
+  readonly charsetSql: string;
+  /** Whether its type can be changed: it has no domain, and no key or index is made of it. */
+  readonly isAlterable: boolean;
 }
 
 export type TargetTable = SqlTable<TargetColumn>;
@@ -38,8 +46,12 @@ const TABLES = `select trim(r.rdb$relation_name) name from rdb$relations r
 const COLUMNS = `select trim(rf.rdb$field_name) name, rf.rdb$field_position pos, f.rdb$field_type type, f.rdb$field_sub_type sub, f.rdb$field_scale scale,
   f.rdb$field_precision prec, f.rdb$character_length chars, f.rdb$field_length len, f.rdb$character_set_id cs, f.rdb$dimensions dims,
   coalesce(rf.rdb$null_flag, f.rdb$null_flag, 0) required, iif(coalesce(rf.rdb$default_source, f.rdb$default_source) is null, 0, 1) def,
-  iif(f.rdb$computed_blr is null, 0, 1) computed, rf.rdb$identity_type ident
-  from rdb$relation_fields rf join rdb$fields f on f.rdb$field_name = rf.rdb$field_source where rf.rdb$relation_name = ? order by rf.rdb$field_position`;
+  iif(f.rdb$computed_blr is null, 0, 1) computed, rf.rdb$identity_type ident,
+  iif(f.rdb$field_name starting with 'RDB$', 0, 1) named, trim(c.rdb$character_set_name) charset,
+  (select count(*) from rdb$indices i join rdb$index_segments s on s.rdb$index_name = i.rdb$index_name
+     where i.rdb$relation_name = rf.rdb$relation_name and s.rdb$field_name = rf.rdb$field_name) indexes
+  from rdb$relation_fields rf join rdb$fields f on f.rdb$field_name = rf.rdb$field_source
+  left join rdb$character_sets c on c.rdb$character_set_id = f.rdb$character_set_id where rf.rdb$relation_name = ? order by rf.rdb$field_position`;
 const KEYS = `select trim(i.rdb$index_name) idx, trim(s.rdb$field_name) name, coalesce(rc.rdb$constraint_type, '') kind
   from rdb$indices i join rdb$index_segments s on s.rdb$index_name = i.rdb$index_name
   left join rdb$relation_constraints rc on rc.rdb$index_name = i.rdb$index_name
@@ -87,8 +99,22 @@ function columnOf(row: Row): TargetColumn {
     kind,
     typeSql,
     scale,
+    length: lengthOf(row, kind),
+    charset: Number(row.CS ?? 0),
+    charsetSql: kind === 'text' && row.CHARSET !== null ? ` character set ${String(row.CHARSET)}` : '',
+    isAlterable:
+      Number(row.NAMED) === 0 && Number(row.INDEXES) === 0 && row.IDENT === null && Number(row.COMPUTED) === 0,
   };
 }
+
+function lengthOf(row: Row, kind: ColumnKind): number | null {
+  if (kind === 'text') return Number(row.CHARS ?? row.LEN);
+  if (kind === 'decimal') return Number(row.PREC) || DEFAULT_DIGITS[Number(row.TYPE)]!;
+  return kind === 'bytes' ? Number(row.LEN) : null;
+}
+
+/** Of exact numbers by RDB$FIELD_TYPE, where no precision is stored. */
+const DEFAULT_DIGITS: Readonly<Record<number, number>> = { 7: 4, 8: 9, 16: 18, 26: 38 };
 
 /** Types by RDB$FIELD_TYPE. */
 function typeOf(row: Row, scale: number): { kind: ColumnKind; typeSql: string } {

@@ -13,6 +13,8 @@ const RECORD = new Set([
 /** "Dynamic SQL Error" stands before the reason. */
 const DYNAMIC_SQL = 335544569;
 const RECORD_TEXT = /string truncation|numeric overflow|conversion error|malformed string|cannot transliterate/i;
+/** Of the client, which looks at lengths before it sends a batch. */
+const TOO_LONG = /^Batch value for column \d+ is \d+ bytes/;
 const NO_PRIVILEGE = 335544352;
 
 export function classifyFailure(error: unknown): FailureClass {
@@ -20,9 +22,17 @@ export function classifyFailure(error: unknown): FailureClass {
   const code = gdsCode(error);
   if (code !== null && TRANSIENT.has(code)) return 'transient';
   if (isConnectionLoss(error)) return 'transient';
+  if (code === null && error instanceof Error && TOO_LONG.test(error.message)) return 'record';
   if (code === DYNAMIC_SQL) return RECORD_TEXT.test(String(error)) ? 'record' : 'fatal';
   return code !== null && RECORD.has(code) ? 'record' : 'fatal';
 }
+
+/** "unsuccessful metadata update", mostly because it is there already, and unique violations of the catalogue. */
+const RACED: readonly number[] = [335544351, 335544665, 335544349];
+
+/** Of DDL: another task did the same at the same time. */
+export const isThereAlready = (error: unknown): boolean =>
+  RACED.includes(gdsCode(error) ?? 0) && !isConnectionLoss(error);
 
 export const isPrivilege = (error: unknown): boolean => gdsCode(error) === NO_PRIVILEGE;
 

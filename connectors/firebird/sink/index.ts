@@ -1,60 +1,12 @@
-/** The Firebird sink as a plug-in, and Firebird as a target of the shared sink task. */
+/** The Firebird sink as a plug-in. */
 import type { Config, ConfigError, SinkConnector, SinkPlugin } from '../../../runtime/api/index.ts';
-import type { SqlTarget } from '../../shared/sqlDialect.ts';
-import { sqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
-import { type SqlSinkKind, SqlSinkTask } from '../../shared/sqlSinkTask.ts';
-import { connect, type Database, disconnect, gdsCode } from '../connection.ts';
+import type { WantedOffset } from '../../shared/offsetLedger.ts';
+import { SqlSinkTask } from '../../shared/sqlSinkTask.ts';
+import { connect, type Database, disconnect } from '../connection.ts';
 import { CONNECTOR_VERSION } from '../version.ts';
-import { Applier } from './applier.ts';
-import { readTable } from './catalog.ts';
-import { columnCodec } from './columnCodec.ts';
-import { checkSinkConfig, sinkConfigDef, targetAddress } from './config.ts';
-import type { FbTypes } from './fbTypes.ts';
-import { asSinkError, isPrivilege, reasonOf } from './firebirdFailure.ts';
-import { Session } from './session.ts';
-import { addColumnsSql, createTableSql, tableSql } from './tableDdl.ts';
-
-/** "unsuccessful metadata update", mostly because it is there already, and unique violations of the catalogue. */
-const RACED = [335544351, 335544665, 335544349];
-
-const firebirdSink: SqlSinkKind<FbTypes> = {
-  checkConfig: checkSinkConfig,
-  settings: config => sqlSinkSettings(sinkConfigDef.parse(config).values, config),
-  target: ({ config, settings, shapes, context }) => {
-    const session = new Session(targetAddress(sinkConfigDef.parse(config).values), context.logger);
-    return firebirdTarget(session, new Applier(session, shapes, settings.insertMode, context));
-  },
-};
-
-const firebirdTarget = (session: Session, writer: Applier): SqlTarget<FbTypes> => ({
-  dialect: {
-    columnCodec,
-    readTable: name => session.use(database => readTable(database, name)),
-    // Firebird has none: that part of a name is left out.
-    readSchemaName: async schema => schema,
-    tableSql,
-    createSchemaSql: () => 'select 1 from rdb$database',
-    createTableSql,
-    addColumnsSql,
-    widenColumnsSql: () => null,
-    runDdl: sql =>
-      session.use(async database => {
-        await database.queryAsync(sql);
-      }),
-    classifyDdl: error => (RACED.includes(gdsCode(error) ?? 0) ? 'raced' : isPrivilege(error) ? 'privilege' : 'other'),
-    reasonOf,
-  },
-  writers: [writer],
-  classify: error => writer.classify(error),
-  isContention: () => false,
-  // At least once only.
-  ledger: null,
-  claimOffsets: async () => [],
-  moveOffsets: async () => {},
-  open: () => session.use(async () => {}),
-  close: () => session.close(),
-  asFailure: asSinkError,
-});
+import { checkSinkConfig, offsetStore, sinkConfigDef, targetAddress } from './config.ts';
+import { asSinkError } from './firebirdFailure.ts';
+import { firebirdSink } from './target.ts';
 
 class FirebirdSinkConnector implements SinkConnector {
   #config: Config = {};
@@ -65,6 +17,24 @@ class FirebirdSinkConnector implements SinkConnector {
 
   taskConfigs(maxTasks: number): Config[] {
     return Array.from({ length: maxTasks }, () => this.#config);
+  }
+
+  /** Where the offsets are kept in the target, they change there too. */
+  async alterOffsets(config: Config, offsets: readonly WantedOffset[]): Promise<boolean> {
+    const { values } = sinkConfigDef.parse(config);
+    const store = offsetStore(values, config.name ?? '');
+    if (store === null) return true;
+    let database: Database | null = null;
+    try {
+      database = await connect(targetAddress(values), new AbortController().signal);
+      await store.create(database);
+      await store.alter(database, offsets);
+      return true;
+    } catch (error) {
+      throw asSinkError(error);
+    } finally {
+      await disconnect(database);
+    }
   }
 
   stop(): void {}

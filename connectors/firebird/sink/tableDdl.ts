@@ -1,18 +1,20 @@
 /** CREATE TABLE and ALTER TABLE from the schemas of records: types that hold every value of the field exactly. Pure text. */
 import { ConnectError } from '../../../runtime/api/index.ts';
 import { decimalScale, type Schema } from '../../../schemas/data/index.ts';
-import type { WantedColumn } from '../../shared/rowPlan.ts';
+import type { ColumnTooNarrow } from '../../shared/columnTooNarrow.ts';
+import type { Matched, WantedColumn } from '../../shared/rowPlan.ts';
 import { sourceKind } from '../../shared/sourceKind.ts';
 import type { TableName } from '../../shared/tableName.ts';
 import { quoteName } from '../connection.ts';
-import type { TargetTable } from './catalog.ts';
+import type { TargetColumn, TargetTable } from './catalog.ts';
+import type { FbTypes } from './fbTypes.ts';
 
 const KAFKA_TYPES = ['varchar(249) character set utf8', 'integer', 'bigint'];
 /** An index key has a quarter of a page. */
 const KEY_TEXT = 'varchar(255) character set utf8';
 const KEY_BYTES = 'varbinary(255)';
 const TEXT = 'blob sub_type text character set utf8';
-const MAX_DIGITS = 38;
+export const MAX_DIGITS = 38;
 
 export const tableSql = (name: TableName): string => quoteName(name.table);
 
@@ -95,4 +97,50 @@ export function addColumnsSql(table: TargetTable, missing: readonly WantedColumn
       { place: { table: table.name, column: required.name } },
     );
   return `alter table ${table.sql} ${missing.map(w => `add ${quoteName(w.name)} ${typeOf(w)}`).join(', ')}`;
+}
+
+const alterType = (table: TargetTable, columns: readonly (readonly [name: string, type: string])[]): string =>
+  `alter table ${table.sql} ${columns.map(([name, type]) => `alter column ${quoteName(name)} type ${type}`).join(', ')}`;
+
+/** Columns that have become too narrow for their fields, made wider; null where all are wide enough. */
+export function widenColumnsSql(table: TargetTable, matched: readonly Matched<FbTypes>[]): string | null {
+  const wider = matched.flatMap(({ wanted, column }) => {
+    const { schema } = wanted.field;
+    const type = schema === null || !column.isAlterable ? null : widerType(column, schema);
+    return type === null ? [] : [[column.name, type] as const];
+  });
+  return wider.length === 0 ? null : alterType(table, wider);
+}
+
+/** Only for columns that may be touched, see `guardWidth`. */
+export const widenSql = (table: TargetTable, { column, widerType: type }: ColumnTooNarrow): string =>
+  alterType(table, [[column, type]]);
+
+const INTEGER_RANKS: Readonly<Record<string, number>> = { smallint: 1, integer: 2, bigint: 3 };
+
+/** Firebird changes a type only where every value that is there stays what it is. */
+function widerType(column: TargetColumn, schema: Schema): string | null {
+  const kind = sourceKind(schema);
+  switch (column.kind) {
+    case 'integer': {
+      if (kind !== 'integer') return null;
+      const wider = fromKind(schema, false);
+      return INTEGER_RANKS[wider]! > (INTEGER_RANKS[column.typeSql] ?? 4) ? wider : null;
+    }
+    case 'float':
+      return kind === 'float' && schema.type === 'FLOAT64' && column.typeSql === 'float' ? 'double precision' : null;
+    case 'decimal':
+      return kind === 'decimal' ? widerDecimal(column, schema) : null;
+    default:
+      return null;
+  }
+}
+
+function widerDecimal(column: TargetColumn, schema: Schema): string | null {
+  const precision = Number(schema.parameters?.['connect.decimal.precision']);
+  if (!Number.isInteger(precision)) return null;
+  const scale = Math.max(column.scale, decimalScale(schema));
+  const whole = Math.max(column.length! - column.scale, precision - decimalScale(schema));
+  if (whole + scale <= column.length! && scale === column.scale) return null;
+  return whole + scale <= MAX_DIGITS ? `numeric(${whole + scale},${scale})` : null;
 }

@@ -1,6 +1,7 @@
 /** Publishes a committed transaction: its blocks again, from memory or disk, without what its savepoints undid, as records of table batches. */
 import { type FileHandle, open } from 'node:fs/promises';
 import { ConnectError } from '../../../schemas/errors.ts';
+import type { TransactionEvents } from '../../shared/transactionEvents.ts';
 import type { SourceSettings } from '../config.ts';
 import { blobIdText } from '../journal/columnValue.ts';
 import { layoutOf } from '../journal/layoutOf.ts';
@@ -9,7 +10,7 @@ import { MARKER, OPERATION } from './envelope.ts';
 import type { BlockRef, OpenTransaction } from './openTransaction.ts';
 import type { RowBuffer } from './rowBuffer.ts';
 import { RowWriter } from './rowWriter.ts';
-import type { TableBatches, TransactionStamp } from './tableBatch.ts';
+import type { TableBatch, TableBatches, TransactionStamp } from './tableBatch.ts';
 import type { TableVersion, TableVersions } from './tableVersion.ts';
 
 const NEW_KEY = '__debezium.newkey';
@@ -20,6 +21,8 @@ export interface ChangeSink {
   readonly rows: RowBuffer;
   readonly batches: TableBatches;
   readonly versions: TableVersions;
+  /** null = transactions are not published. */
+  readonly transactions: TransactionEvents | null;
 }
 
 export class CommittedChanges {
@@ -27,6 +30,7 @@ export class CommittedChanges {
   readonly #settings: SourceSettings;
   readonly #writer: RowWriter;
   readonly #pathOf: (sequence: number) => Promise<string>;
+  readonly #skips: { readonly c: boolean; readonly u: boolean; readonly d: boolean };
   #file: { readonly sequence: number; readonly handle: FileHandle } | null = null;
 
   constructor(sink: ChangeSink, settings: SourceSettings, pathOf: (sequence: number) => Promise<string>) {
@@ -34,16 +38,29 @@ export class CommittedChanges {
     this.#settings = settings;
     this.#writer = new RowWriter(sink.rows, settings.placeholder, settings.dumpsBlobs);
     this.#pathOf = pathOf;
+    const skipped = settings.skippedOperations;
+    this.#skips = { c: skipped.has('c'), u: skipped.has('u'), d: skipped.has('d') };
   }
 
   /** Yields after each block. */
   async *publish(transaction: OpenTransaction, stamp: TransactionStamp): AsyncGenerator<void> {
     const state = new TransactionState(transaction);
+    const { transactions } = this.#sink;
+    transactions?.begin(String(transaction.number));
     for (const block of transaction.blocks) {
       const bytes = block.bytes ?? (await this.#read(block));
       readOperations(bytes, 0, bytes.length, block.where, this.#visitor(bytes, block, state, stamp));
       yield;
     }
+    transactions?.end();
+  }
+
+  /** A record of a change; returns its index. */
+  #add(batch: TableBatch, op: number, before: number, after: number, size: number, stamp: TransactionStamp): number {
+    const key = after === -1 ? before : after;
+    const index = batch.add(op, before, after, key, size, stamp, MARKER.false, false);
+    this.#sink.transactions?.count(batch, index, stamp.tsMs);
+    return index;
   }
 
   #visitor(bytes: Buffer, block: BlockRef, state: TransactionState, stamp: TransactionStamp): OperationVisitor {
@@ -58,35 +75,33 @@ export class CommittedChanges {
       control: nothing,
       insert: (table, start, end) => {
         const version = versionOf(table, end - start);
-        if (version !== null) {
+        if (version !== null && !this.#skips.c) {
           const from = rows.length;
           const after = this.#writer.write(version, bytes, start, state.blobs, false);
-          const batch = batches.of(version, false);
-          batch.add(OPERATION.c, -1, after, after, rows.length - from, stamp, MARKER.false, false);
+          this.#add(batches.of(version, false), OPERATION.c, -1, after, rows.length - from, stamp);
         }
         state.endRecord();
       },
       update: (table, oldStart, oldEnd, start, end) => {
         const version = versionOf(table, end - start);
-        if (version !== null) {
+        if (version !== null && !this.#skips.u) {
           const oldVersion = versions.of(layoutOf(block.tables, table, oldEnd - oldStart, number, block.where));
           const from = rows.length;
           const before = this.#writer.write(oldVersion, bytes, oldStart, state.blobs, true);
           const after = this.#writer.write(version, bytes, start, state.blobs, false);
           const size = rows.length - from;
           if (oldVersion === version && isSameKey(version, bytes, oldStart, start)) {
-            batches.of(version, false).add(OPERATION.u, before, after, after, size, stamp, MARKER.false, false);
+            this.#add(batches.of(version, false), OPERATION.u, before, after, size, stamp);
           } else this.#changeKey(version, oldVersion, before, after, size, stamp);
         }
         state.endRecord();
       },
       delete: (table, start, end) => {
         const version = versionOf(table, end - start);
-        if (version !== null) {
+        if (version !== null && !this.#skips.d) {
           const from = rows.length;
           const before = this.#writer.write(version, bytes, start, NO_BLOBS, true);
-          const batch = batches.of(version, false);
-          batch.add(OPERATION.d, before, -1, before, rows.length - from, stamp, MARKER.false, false);
+          this.#add(batches.of(version, false), OPERATION.d, before, -1, rows.length - from, stamp);
           this.#tombstone(version, before, stamp, false);
         }
         state.endRecord();
@@ -118,10 +133,10 @@ export class CommittedChanges {
     const { batches } = this.#sink;
     const canName = oldVersion === version && version.keyLayout !== null;
     const removed = batches.of(oldVersion, canName);
-    const oldIndex = removed.add(OPERATION.d, before, -1, before, size, stamp, MARKER.false, false);
+    const oldIndex = this.#add(removed, OPERATION.d, before, -1, size, stamp);
     this.#tombstone(oldVersion, before, stamp, canName);
     const created = batches.of(version, canName);
-    const newIndex = created.add(OPERATION.c, -1, after, after, 0, stamp, MARKER.false, false);
+    const newIndex = this.#add(created, OPERATION.c, -1, after, 0, stamp);
     if (!canName || created !== removed) return;
     created.setOtherKey(oldIndex, NEW_KEY, newIndex);
     created.setOtherKey(newIndex, OLD_KEY, oldIndex);

@@ -5,8 +5,17 @@ import type { Layout } from '../../../schemas/transcode/layout.ts';
 import { CONNECTOR_NAME, CONNECTOR_VERSION } from '../version.ts';
 
 export const POSITION = { before: 0, after: 1, key: 2 } as const;
-export const LONG = { tsMs: 0, tsUs: 1, tsNs: 2, txId: 3, segment: 4, offset: 5 } as const;
-export const LONGS = 6;
+export const LONG = {
+  tsMs: 0,
+  tsUs: 1,
+  tsNs: 2,
+  txId: 3,
+  segment: 4,
+  offset: 5,
+  totalOrder: 6,
+  collectionOrder: 7,
+} as const;
+export const LONGS = 8;
 export const CHOICE = { op: 0, snapshot: 1 } as const;
 const CONSTANT = { nowMs: 0, nowUs: 1, nowNs: 2 } as const;
 
@@ -27,7 +36,22 @@ const constant = (value: unknown): Layout => ({ kind: 'constant', value });
 const long = (slot: number): Layout => ({ kind: 'long', slot });
 const batch = (slot: number): Layout => ({ kind: 'batch', slot });
 
-export function eventLayout(prefix: string, database: string, table: string, before: Layout, after: Layout): Layout {
+/** Its id is the transaction's number. */
+const TRANSACTION: Layout = {
+  kind: 'struct',
+  fields: [{ kind: 'text', parts: [{ slot: LONG.txId }] }, long(LONG.totalOrder), long(LONG.collectionOrder)],
+};
+
+export interface EventPlace {
+  readonly prefix: string;
+  readonly database: string;
+  readonly table: string;
+  /** Whether events of the stream tell their place in their transaction. */
+  readonly hasTransactions: boolean;
+}
+
+export function eventLayout(place: EventPlace, before: Layout, after: Layout): Layout {
+  const { prefix, database, table } = place;
   const source: Layout = {
     kind: 'struct',
     fields: [
@@ -48,5 +72,8 @@ export function eventLayout(prefix: string, database: string, table: string, bef
   };
   const op: Layout = { kind: 'choice', slot: CHOICE.op, of: OPERATIONS.map(constant) };
   const now = [batch(CONSTANT.nowMs), batch(CONSTANT.nowUs), batch(CONSTANT.nowNs)];
-  return { kind: 'struct', fields: [before, after, source, { kind: 'null' }, op, ...now] };
+  const transaction: Layout = place.hasTransactions
+    ? { kind: 'choice', slot: CHOICE.snapshot, of: [TRANSACTION, { kind: 'null' }] }
+    : { kind: 'null' };
+  return { kind: 'struct', fields: [before, after, source, transaction, op, ...now] };
 }

@@ -1,16 +1,19 @@
 /**
- * The change stream: follows the segments, keeps the open transactions, and publishes each at its COMMIT, in commit order. Blocks of transactions that
- * are open at the stored position are read again up to it; nothing before it is published again.
+ * The change stream: follows the segments, keeps the open transactions, and publishes each at its COMMIT, in commit order, once the database says that it
+ * has committed. Blocks of transactions that are open at the stored position are read again up to it; nothing before it is published again.
  */
 import type { Logger, SourceBatch, SourceOffset } from '../../../runtime/api/index.ts';
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
+import { TransactionEvents } from '../../shared/transactionEvents.ts';
 import type { SourceSettings } from '../config.ts';
 import { ClassicEvents } from '../journal/classicEvents.ts';
 import type { JournalPosition } from '../journal/metadata.ts';
 import type { JournalBlock } from '../journal/segmentFile.ts';
 import { SEGMENT_HEADER_BYTES } from '../journal/segmentHeader.ts';
 import { comparePositions, type TableHistory } from '../journal/tableHistory.ts';
+import { BlockCache } from './blockCache.ts';
+import type { CommitState } from './commitStates.ts';
 import { CommittedChanges } from './committedChanges.ts';
 import { EventDocuments } from './eventDocuments.ts';
 import { OpenTransaction } from './openTransaction.ts';
@@ -23,9 +26,6 @@ import { TableBatches } from './tableBatch.ts';
 import { TableVersions } from './tableVersion.ts';
 
 const POLL_BYTES = 4 << 20;
-/** Blocks of open transactions kept in memory, all together; others are read again at the commit. */
-const CACHE_BYTES = 32 << 20;
-const CACHED_BLOCK_BYTES = 2 << 20;
 
 export interface StreamOptions {
   readonly settings: SourceSettings;
@@ -35,6 +35,10 @@ export interface StreamOptions {
   readonly history: SchemaHistory;
   /** Reads the catalogue and adds to the history what a transaction of DDL left behind. */
   readonly learn: (transaction: OpenTransaction, position: JournalPosition, tables: TableHistory) => Promise<void>;
+  /** What the database says of a transaction whose COMMIT is in the journal; null = the journal is believed. `unreachable` is for a while. */
+  readonly commitState: ((transaction: number) => Promise<CommitState | 'unreachable'>) | null;
+  /** A transaction was left out that the journal says is committed. */
+  readonly onRolledBack: () => void;
 }
 
 export class JournalStream {
@@ -46,14 +50,17 @@ export class JournalStream {
   readonly #rows = new RowBuffer();
   readonly #batches: TableBatches;
   readonly #changes: CommittedChanges;
+  readonly #transactions: TransactionEvents | null;
   readonly #unseen: ReadonlySet<number>;
   /** event.format=journal: every event in its order, instead of changes at their commit. */
   readonly #classic: { readonly events: ClassicEvents; readonly documents: EventDocuments } | null;
   #publishing: AsyncGenerator<void> | null = null;
-  /** A block whose transaction's DDL could not be looked up yet. */
+  /** The block of a COMMIT that is not dealt with yet: whether it stands, and what its DDL left behind, the database must tell. */
   #held: { block: JournalBlock; transaction: OpenTransaction } | null = null;
-  #cachedBytes = 0;
+  #undecidedSince = 0;
+  readonly #cache = new BlockCache();
   #lastOffset = '';
+  #lastGiven: SourceOffset | null = null;
   #documentSequence = 0;
 
   private constructor(options: StreamOptions, start: StreamPosition) {
@@ -74,8 +81,13 @@ export class JournalStream {
     this.#tables.startAt({ sequence: first, offset: SEGMENT_HEADER_BYTES }, 0);
     this.#batches = new TableBatches(options.common);
     const versions = new TableVersions(settings);
-    this.#changes = new CommittedChanges({ rows: this.#rows, batches: this.#batches, versions }, settings, sequence =>
-      this.#pathOf(sequence),
+    const { transactionTopic } = settings;
+    this.#transactions =
+      transactionTopic === null ? null : new TransactionEvents(transactionTopic, options.common.sourcePartition);
+    this.#changes = new CommittedChanges(
+      { rows: this.#rows, batches: this.#batches, versions, transactions: this.#transactions },
+      settings,
+      sequence => this.#pathOf(sequence),
     );
     this.#unseen = new Set(start.snapshot?.unseen);
     this.#classic =
@@ -113,7 +125,7 @@ export class JournalStream {
       }
       const held = this.#held;
       if (held !== null) {
-        await this.#commit(held.block, held.transaction);
+        if (!(await this.#settle(held.block, held.transaction))) break;
         this.#held = null;
         continue;
       }
@@ -124,6 +136,7 @@ export class JournalStream {
     const { common } = this.#options;
     const batches =
       this.#classic?.documents.take(common, this.#follower.modifiedMs) ?? this.#batches.take(this.#rows.bytes);
+    if (this.#transactions !== null) batches.push(...this.#transactions.take());
     // Between transactions only: what is published in part is published again.
     if (this.#publishing !== null || this.#held !== null) return batches;
     const offset = this.#offset();
@@ -132,6 +145,11 @@ export class JournalStream {
     if (last === undefined) return [emptyBatch(common, offset)];
     (last as { sourceOffset: SourceOffset | null }).sourceOffset = offset;
     return batches;
+  }
+
+  /** Of the last batch that had one; null = none had. */
+  get lastOffset(): SourceOffset | null {
+    return this.#lastGiven;
   }
 
   #bytes(): number {
@@ -146,6 +164,7 @@ export class JournalStream {
     const text = JSON.stringify(offset);
     if (text === this.#lastOffset) return null;
     this.#lastOffset = text;
+    this.#lastGiven = offset;
     return offset;
   }
 
@@ -162,8 +181,8 @@ export class JournalStream {
       comparePositions({ sequence: this.#follower.sequence, offset: block.nextPosition }, this.#start) <= 0;
     const position = { sequence: this.#follower.sequence, offset: block.nextPosition };
     if (block.isLast) this.#follower.sawEnd();
-    if (!isRewinding && this.#classic !== null) this.#readEvents(block, this.#classic);
     if (number === 0) {
+      this.#readEvents(block, isRewinding, false);
       if (!isRewinding) this.#dropAll();
       return;
     }
@@ -182,30 +201,92 @@ export class JournalStream {
       block,
       position.sequence,
       this.#tables.tables,
-      this.#classic === null ? this.#copy(block) : null,
+      this.#classic === null ? this.#cache : null,
     );
-    switch (outcome) {
-      case 'open':
-        return;
-      case 'rolled back':
-        this.#drop(transaction);
-        return;
-      case 'committed':
-        this.#held = { block, transaction };
+    if (outcome === 'committed') {
+      this.#held = { block, transaction };
+      return;
     }
+    this.#readEvents(block, isRewinding, false);
+    if (outcome === 'rolled back') this.#drop(transaction);
   }
 
-  #readEvents(block: JournalBlock, { events, documents }: { events: ClassicEvents; documents: EventDocuments }): void {
+  /** event.format=journal; a COMMIT that did not come about is the ROLLBACK that it became. */
+  #readEvents(block: JournalBlock, isRewinding: boolean, isRolledBack: boolean): void {
+    if (isRewinding || this.#classic === null) return;
+    const { events, documents } = this.#classic;
     const { header } = this.#follower;
     if (header.sequence !== this.#documentSequence) documents.close();
     this.#documentSequence = header.sequence;
-    events.read(block, event => documents.add(header, event));
+    events.read(block, event => {
+      const isUndone = isRolledBack && event.event === 'COMMIT';
+      documents.add(header, isUndone ? { event: 'ROLLBACK', tnx: event.tnx } : event);
+    });
   }
 
-  async #commit(block: JournalBlock, transaction: OpenTransaction): Promise<void> {
+  /** Deals with a COMMIT; false where the database cannot tell yet. */
+  async #settle(block: JournalBlock, transaction: OpenTransaction): Promise<boolean> {
+    const isSeen = this.#isSeen(transaction.number);
+    const { commitState, logger, onRolledBack } = this.#options;
+    const state = isSeen || commitState === null ? 'committed' : await commitState(transaction.number);
+    switch (state) {
+      case 'committed':
+        this.#undecidedSince = 0;
+        this.#readEvents(block, false, false);
+        await this.#commit(block, transaction, isSeen);
+        return true;
+      case 'rolled back':
+        this.#undecidedSince = 0;
+        logger.warn(
+          { tnx: transaction.number, where: block.where },
+          'the server was killed while it committed a transaction, and rolled it back: it is left out, although the journal has its COMMIT',
+        );
+        onRolledBack();
+        this.#readEvents(block, false, true);
+        this.#drop(transaction);
+        return true;
+      default:
+        this.#checkPatience(block, transaction, state);
+        return false;
+    }
+  }
+
+  #checkPatience(block: JournalBlock, { number }: OpenTransaction, state: 'open' | 'unknown' | 'unreachable'): void {
+    const { settings, logger } = this.#options;
+    const now = performance.now();
+    if (this.#undecidedSince === 0) {
+      this.#undecidedSince = now;
+      logger.warn({ tnx: number, state }, 'whether a transaction has committed is not known yet; it is waited for');
+    }
+    if (now - this.#undecidedSince < settings.errorTimeoutMs) return;
+    this.#undecidedSince = 0;
+    const where = `Transaction ${number}, whose COMMIT is in ${block.where}`;
+    const place = { place: { position: `${this.#follower.sequence}:${block.position}` } };
+    switch (state) {
+      case 'unreachable':
+        throw new ConnectError(
+          'FB_UNREACHABLE',
+          `${where}: the database cannot be asked whether it has committed. Nothing is published until it answers.`,
+          { ...place, retriable: true },
+        );
+      case 'open':
+        throw new ConnectError(
+          'FB_COMMIT_UNDECIDED',
+          `${where}, is still open or in limbo in the database. If it is in limbo, end it with gfix -commit or gfix -rollback.`,
+          { ...place, retriable: true },
+        );
+      case 'unknown':
+        throw new ConnectError(
+          'FB_COMMIT_UNDECIDED',
+          `${where}, is not known in the database: the journal is of a later state than the database. If it was restored, reset the offsets of the connector.`,
+          place,
+        );
+    }
+  }
+
+  async #commit(block: JournalBlock, transaction: OpenTransaction, isSeen: boolean): Promise<void> {
     const position = { sequence: this.#follower.sequence, offset: block.nextPosition };
     this.#tables.passTo(position);
-    const isSeen = this.#isSeen(transaction.number);
     const { history, learn } = this.#options;
     if (transaction.statements.length > 0 && !isSeen && !history.hasLearned(position)) {
       await learn(transaction, position, this.#tables);
@@ -241,21 +322,12 @@ export class JournalStream {
     );
   }
 
-  #copy(block: JournalBlock): Buffer | null {
-    const size = block.end - block.start;
-    if (size > CACHED_BLOCK_BYTES || this.#cachedBytes + size > CACHE_BYTES) return null;
-    this.#cachedBytes += size;
-    return Buffer.from(block.bytes.subarray(block.start, block.end));
-  }
-
   #drop(transaction: OpenTransaction): void {
     this.#open.delete(transaction.number);
-    for (const { bytes } of transaction.blocks) this.#cachedBytes -= bytes?.length ?? 0;
   }
 
   #dropAll(): void {
     this.#open.clear();
-    this.#cachedBytes = 0;
     this.#held = null;
   }
 

@@ -6,6 +6,7 @@ import { textDecoder } from '../journal/characterSets.ts';
 import { type ControlCode, Operation, type OperationVisitor, readOperations } from '../journal/readOperations.ts';
 import type { JournalBlock } from '../journal/segmentFile.ts';
 import type { Tables } from '../journal/tableHistory.ts';
+import type { BlockCache } from './blockCache.ts';
 
 export interface BlockRef {
   readonly sequence: number;
@@ -16,7 +17,7 @@ export interface BlockRef {
   readonly tables: Tables;
   readonly where: string;
   /** Null = to be read again. */
-  readonly bytes: Buffer | null;
+  bytes: Buffer | null;
 }
 
 /** Operations [from, to) of the transaction, counted over all its blocks, that were rolled back to a savepoint. */
@@ -48,7 +49,7 @@ export class OpenTransaction {
   }
 
   /** Takes in a block: checks all of it, and tells what became of the transaction. */
-  add(block: JournalBlock, sequence: number, tables: Tables, bytes: Buffer | null): Outcome {
+  add(block: JournalBlock, sequence: number, tables: Tables, cache: BlockCache | null): Outcome {
     let ending: ControlCode | null = null;
     const count = (): void => {
       this.#operations++;
@@ -86,14 +87,16 @@ export class OpenTransaction {
       sequence: () => {},
     };
     readOperations(block.bytes, block.start, block.end, block.where, visitor);
-    this.blocks.push({
+    const ref: BlockRef = {
       sequence,
       position: block.nextPosition - (block.end - block.start),
       length: block.end - block.start,
       tables,
       where: block.where,
-      bytes,
-    });
+      bytes: null,
+    };
+    cache?.keep(block, ref);
+    this.blocks.push(ref);
     if (!block.isLast) return 'open';
     return ending === Operation.commit ? 'committed' : 'rolled back';
   }

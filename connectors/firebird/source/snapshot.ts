@@ -89,7 +89,7 @@ export class Snapshot {
       rows.reset();
     };
     for (const table of tables.tables.values()) {
-      if (!versions.includes(table.name)) continue;
+      if (!versions.includes(table.name) || !settings.snapshotTables(table.name)) continue;
       const version = versions.of(table.currentLayout());
       let count = 0;
       for await (const row of this.#rows(version, settings.fetchSize)) {

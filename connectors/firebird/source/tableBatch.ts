@@ -79,6 +79,11 @@ export class TableBatch {
     return i;
   }
 
+  setOrder(index: number, totalOrder: bigint, collectionOrder: bigint): void {
+    this.#longs[LONG.totalOrder]![index] = totalOrder;
+    this.#longs[LONG.collectionOrder]![index] = collectionOrder;
+  }
+
   setOtherKey(index: number, header: string, other: number): void {
     this.#otherKeys.push({ index, header, other });
   }

@@ -15,10 +15,14 @@ import { eventLayout, POSITION, SOURCE_SCHEMA } from './envelope.ts';
 export interface VersionColumn {
   readonly column: LayoutColumn;
   readonly type: ColumnType;
+  /** Index among the fields of the row; -1 = only a column of the key. */
+  readonly field: number;
 }
 
 export interface TableVersion {
   readonly table: string;
+  /** What records of transactions count changes under. */
+  readonly fullName: string;
   readonly topic: string;
   readonly columns: readonly VersionColumn[];
   /** Indexes into `columns`. */
@@ -60,11 +64,15 @@ export class TableVersions {
 
 function buildVersion(layout: RecordLayout, settings: SourceSettings): TableVersion {
   const { name, key } = layout.table;
+  const keyNames = settings.keyColumns(name) ?? key;
   const columns: VersionColumn[] = [];
+  let count = 0;
   for (const column of layout.columns) {
     if (column.isDropped) continue;
     const type = columnType(column.field, column.precision, settings.decimals);
-    if (type !== null) columns.push({ column, type });
+    const isPublished = settings.columns(`${name}.${column.name}`);
+    if (type === null || !(isPublished || keyNames.includes(column.name))) continue;
+    columns.push({ column, type, field: isPublished ? count++ : -1 });
   }
   const topic = topicName([settings.prefix, name].join(settings.topicDelimiter));
   const schemaName = adjustSchemaName(topic, settings.schemaNames);
@@ -82,10 +90,14 @@ function buildVersion(layout: RecordLayout, settings: SourceSettings): TableVers
       return field < 0 ? { field: -1, column: { wire: 'skip' } } : { field, column: type.wire };
     }),
   });
-  const whole = (slot: number): Layout => rowLayout(slot, index => index);
+  const whole = (slot: number): Layout => rowLayout(slot, index => columns[index]!.field);
   const hasKey = keyIndexes.length > 0;
+  const published = fields.filter((_, index) => columns[index]!.field >= 0);
+  const { prefix, database } = settings;
+  const place = { prefix, database, table: name, hasTransactions: settings.transactionTopic !== null };
   return {
     table: name,
+    fullName: name,
     topic,
     columns,
     keyIndexes,
@@ -97,8 +109,8 @@ function buildVersion(layout: RecordLayout, settings: SourceSettings): TableVers
         )
       : null,
     keyLayout: hasKey ? rowLayout(POSITION.key, index => keyIndexes.indexOf(index)) : null,
-    envelope: envelopeSchema(schemaName, rowSchema(schemaName, fields), SOURCE_SCHEMA),
-    valueLayout: eventLayout(settings.prefix, settings.database, name, whole(POSITION.before), whole(POSITION.after)),
+    envelope: envelopeSchema(schemaName, rowSchema(schemaName, published), SOURCE_SCHEMA),
+    valueLayout: eventLayout(place, whole(POSITION.before), whole(POSITION.after)),
   };
 }
 

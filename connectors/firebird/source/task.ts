@@ -1,4 +1,4 @@
-/** The one task of a Firebird source: checks, snapshot, stream, and what is done with segments that are stored as processed. */
+/** The one task of a Firebird source: checks, snapshot, stream, heartbeats, and what is done with segments that are stored as processed. */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type Config,
@@ -9,13 +9,19 @@ import {
   type SourceTask,
   type SourceTaskContext,
 } from '../../../runtime/api/index.ts';
+import { contextHeaders } from '../../shared/contextHeaders.ts';
+import { heartbeatBatch } from '../../shared/heartbeatBatch.ts';
+import { idle } from '../../shared/idle.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import { parseSettings, type SourceSettings } from '../config.ts';
 import { connect, type Database, disconnect, firebirdError } from '../connection.ts';
 import type { JournalPosition } from '../journal/metadata.ts';
 import { SEGMENT_HEADER_BYTES } from '../journal/segmentHeader.ts';
 import type { TableHistory } from '../journal/tableHistory.ts';
+import { Session } from '../session.ts';
+import { CONNECTOR_NAME } from '../version.ts';
 import { type Catalog, readCatalog, readTimeZones } from './catalog.ts';
+import { askCommitStates, type CommitState, CommitStates } from './commitStates.ts';
 import { emptyBatch, JournalStream } from './journalStream.ts';
 import type { OpenTransaction } from './openTransaction.ts';
 import { oldestNeeded, parseOffset, type StreamPosition, toOffset } from './position.ts';
@@ -24,6 +30,8 @@ import { SegmentDirectory } from './segmentDirectory.ts';
 import { Snapshot } from './snapshot.ts';
 
 const RETRY_MS = 1000;
+/** The last connection that closes a database lets the server archive its last segment: ours must not stay for nothing. */
+const SESSION_IDLE_MS = 2000;
 
 export class FirebirdSourceTask implements SourceTask {
   #settings!: SourceSettings;
@@ -39,20 +47,47 @@ export class FirebirdSourceTask implements SourceTask {
   } | null = null;
   #afterSnapshot: StreamPosition | null = null;
   #deletedBelow = 0;
+  #nextHeartbeatMs = 0;
+  #session!: Session;
 
   async start(config: Config, context: SourceTaskContext): Promise<void> {
-    const { settings, errors } = parseSettings(config);
+    const { settings, errors, warning } = parseSettings(config);
     if (settings === null) throw new ConnectError('CONFIG_INVALID', errors.map(e => e.message).join('\n'));
     this.#settings = settings;
     this.#context = context;
-    this.#common = { sourcePartition: { server: settings.prefix }, headers: [] };
+    if (warning !== null) context.logger.warn({}, warning);
+    this.#common = {
+      sourcePartition: { server: settings.prefix },
+      headers: settings.hasContextHeaders ? contextHeaders(settings.prefix, context.taskId, CONNECTOR_NAME) : [],
+    };
+    this.#session = new Session({
+      address: settings.address,
+      logger: context.logger,
+      what: 'the database',
+      stopped: () => new ConnectError('FB_UNREACHABLE', 'the task was stopped', { retriable: true }),
+    });
+    this.#nextHeartbeatMs = Date.now() + settings.heartbeatIntervalMs;
     const stored = parseOffset(await context.offsets.offset(this.#common.sourcePartition));
     try {
-      if (stored.state === 'streaming') await this.#resume(stored.position);
-      else await this.#begin();
+      if (stored.state !== 'streaming' || (await this.#startsAgain(stored.position))) await this.#begin();
+      else if (settings.snapshotMode === 'initial_only') {
+        context.logger.info({}, 'the snapshot is complete and snapshot.mode is initial_only: nothing to do');
+      } else await this.#resume(stored.position);
     } catch (error) {
       throw firebirdError(error, settings.address);
     }
+  }
+
+  async #startsAgain(position: StreamPosition): Promise<boolean> {
+    const { snapshotMode, directory } = this.#settings;
+    if (snapshotMode !== 'when_needed') return snapshotMode === 'always';
+    const found = await new SegmentDirectory(directory, position.guid).list();
+    const needed = oldestNeeded(position);
+    // While there is none behind it, it may be still to come.
+    const isGone = !found.has(needed) && [...found.keys()].some(sequence => sequence > needed);
+    if (isGone)
+      this.#context.logger.warn({ segment: needed }, 'a segment that is needed is gone: all rows are read again');
+    return isGone;
   }
 
   /** Goes on without a look at the database: it may be away. */
@@ -77,7 +112,7 @@ export class FirebirdSourceTask implements SourceTask {
     const database = await connect(settings.address, context.signal);
     let isKept = false;
     try {
-      const takesSnapshot = settings.snapshotMode === 'initial' && settings.format === 'debezium';
+      const takesSnapshot = settings.snapshotMode !== 'no_data' && settings.format === 'debezium';
       const snapshot = takesSnapshot ? await Snapshot.begin(database) : null;
       const catalog = snapshot?.catalog ?? (await readCatalog(database, null));
       if (!catalog.isPublished) {
@@ -129,6 +164,7 @@ export class FirebirdSourceTask implements SourceTask {
       { segment: position.sequence, pos: position.offset, open: position.open.size },
       'the journal is followed',
     );
+    const commits = new CommitStates((from, to) => askCommitStates(this.#session, position.guid, from, to));
     this.#stream = await JournalStream.open(
       {
         settings: this.#settings,
@@ -137,6 +173,8 @@ export class FirebirdSourceTask implements SourceTask {
         directory: this.#directory,
         history: this.#history,
         learn: (transaction, at, tables) => this.#learn(transaction, at, tables),
+        commitState: this.#settings.verifiesCommits ? transaction => this.#commitState(commits, transaction) : null,
+        onRolledBack: () => this.#context.metrics.count('transactions_rolled_back_by_crash'),
       },
       position,
     );
@@ -148,10 +186,8 @@ export class FirebirdSourceTask implements SourceTask {
     const { address, errorTimeoutMs } = this.#settings;
     const deadline = performance.now() + errorTimeoutMs;
     for (;;) {
-      let database: Database | null = null;
       try {
-        database = await connect(address, signal);
-        const catalog = await readCatalog(database, null);
+        const catalog = await this.#session.use(database => readCatalog(database, null));
         await this.#history.add(catalog, transaction.number, position, transaction.statements, tables);
         return;
       } catch (error) {
@@ -159,9 +195,19 @@ export class FirebirdSourceTask implements SourceTask {
         if (signal.aborted || failure.code !== 'FB_UNREACHABLE' || performance.now() > deadline) throw failure;
         logger.warn({ err: failure }, 'the tables cannot be read after DDL; it is tried again');
         await delay(RETRY_MS, undefined, { signal });
-      } finally {
-        await disconnect(database);
       }
+    }
+  }
+
+  async #commitState(commits: CommitStates, transaction: number): Promise<CommitState | 'unreachable'> {
+    const { signal, logger } = this.#context;
+    try {
+      return await commits.of(transaction);
+    } catch (error) {
+      const failure = firebirdError(error, this.#settings.address);
+      if (signal.aborted || failure.code !== 'FB_UNREACHABLE') throw failure;
+      logger.debug({ reason: failure.message }, 'the database cannot be asked whether a transaction has committed');
+      return 'unreachable';
     }
   }
 
@@ -169,13 +215,38 @@ export class FirebirdSourceTask implements SourceTask {
     const { signal } = this.#context;
     try {
       if (this.#snapshot !== null) return await this.#pollSnapshot();
-      const batches = await this.#stream!.poll(signal);
+      const stream = this.#stream;
+      if (stream === null) {
+        await idle(this.#settings.pollIntervalMs, signal);
+        return [];
+      }
+      const batches = await stream.poll(signal);
       this.#reportLag(batches);
-      if (batches.length === 0) await delay(this.#settings.pollIntervalMs, undefined, { signal }).catch(() => {});
+      const { heartbeatIntervalMs } = this.#settings;
+      if (heartbeatIntervalMs > 0 && Date.now() >= this.#nextHeartbeatMs) batches.push(...this.#heartbeat(stream));
+      if (batches.length === 0) {
+        await this.#session.rest(SESSION_IDLE_MS);
+        await idle(this.#waitMs(), signal);
+      }
       return batches;
     } catch (error) {
       throw signal.aborted ? error : firebirdError(error, this.#settings.address);
     }
+  }
+
+  #waitMs(): number {
+    const { pollIntervalMs, heartbeatIntervalMs } = this.#settings;
+    return heartbeatIntervalMs === 0
+      ? pollIntervalMs
+      : Math.max(0, Math.min(pollIntervalMs, this.#nextHeartbeatMs - Date.now()));
+  }
+
+  /** None before there is an offset to carry. */
+  #heartbeat(stream: JournalStream): SourceBatch[] {
+    const { heartbeatIntervalMs, heartbeatTopic, prefix } = this.#settings;
+    this.#nextHeartbeatMs = Date.now() + heartbeatIntervalMs;
+    const offset = stream.lastOffset;
+    return offset === null ? [] : [heartbeatBatch(heartbeatTopic, prefix, this.#common.sourcePartition, offset)];
   }
 
   async #pollSnapshot(): Promise<readonly SourceBatch[]> {
@@ -186,7 +257,7 @@ export class FirebirdSourceTask implements SourceTask {
     await of.end();
     await disconnect(database);
     const position = this.#afterSnapshot!;
-    await this.#openStream(position);
+    if (this.#settings.snapshotMode !== 'initial_only') await this.#openStream(position);
     this.#context.logger.info({}, 'the snapshot is complete');
     return [emptyBatch(this.#common, toOffset(position))];
   }
@@ -217,5 +288,6 @@ export class FirebirdSourceTask implements SourceTask {
       await disconnect(snapshot.database);
     }
     await this.#stream?.close();
+    await this.#session?.close();
   }
 }

@@ -19,7 +19,7 @@ import { RowEvents, RowKind } from './rowEvents.ts';
 import type { LoggedStatement } from './schemaChanges.ts';
 import { isDefinition, readStatement, type Statement } from './statements.ts';
 import { streamError, unsupportedEvent } from './streamError.ts';
-import { TransactionEvents } from './transactionEvents.ts';
+import { TransactionEvents } from '../../shared/transactionEvents.ts';
 import { TransactionScope } from './transactionScope.ts';
 
 const EMPTY = Buffer.alloc(0);

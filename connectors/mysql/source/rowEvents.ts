@@ -15,7 +15,7 @@ import type { LogCursor } from './logCursor.ts';
 import type { StatementTable } from './statements.ts';
 import type { EventLongs, StreamBatch } from './streamBatch.ts';
 import type { TableVersion } from './tableVersion.ts';
-import type { TransactionEvents } from './transactionEvents.ts';
+import type { TransactionEvents } from '../../shared/transactionEvents.ts';
 import type { TransactionScope } from './transactionScope.ts';
 
 interface KnownTable {

@@ -1,7 +1,9 @@
 /**
  * How fast one core turns archived Firebird segments into Debezium envelopes in Avro: `node --import tsx test/bench/micro/firebirdJournal.ts DIRECTORY HISTORY`.
- * DIRECTORY has segments from their first on, HISTORY is the schema history of a source (schema.history.file). One JSON line per round.
+ * DIRECTORY has segments from their first on, HISTORY is the schema history of a source (schema.history.file). One JSON line per round; the CPU time of
+ * all threads counts, so that a rate is that of one core.
  */
+import { stat } from 'node:fs/promises';
 import { parseSettings } from '../../../connectors/firebird/config.ts';
 import { JournalStream } from '../../../connectors/firebird/source/journalStream.ts';
 import { SchemaHistory } from '../../../connectors/firebird/source/schemaHistory.ts';
@@ -51,7 +53,10 @@ const { settings } = parseSettings({
 for (let round = 0; round < 5; round++) {
   const history = (await SchemaHistory.load(historyFile))!;
   const segments = new SegmentDirectory(directory, history.guid);
-  const sequence = Math.min(...(await segments.list()).keys());
+  const found = await segments.list();
+  const sequence = Math.min(...found.keys());
+  let bytes = 0;
+  for (const { path } of found.values()) bytes += (await stat(path)).size;
   const options = {
     settings: settings!,
     common: { sourcePartition: { server: 'bench' }, headers: [] },
@@ -59,6 +64,8 @@ for (let round = 0; round < 5; round++) {
     directory: segments,
     history,
     learn: async () => {},
+    commitState: null,
+    onRolledBack: () => {},
   };
   const start = { guid: history.guid, sequence, offset: 48, open: new Map(), pending: [], snapshot: null };
   const stream = await JournalStream.open(options, start);
@@ -84,6 +91,8 @@ for (let round = 0; round < 5; round++) {
       seconds: Number(seconds.toPrecision(3)),
       cpuSeconds: Number(cpuSeconds.toPrecision(3)),
       recordsPerCpuSecond: Math.round(records / cpuSeconds),
+      bytes,
+      mbPerCpuSecond: Number((bytes / cpuSeconds / 1e6).toPrecision(3)),
       lastSegment: offset?.segment,
     }),
   );

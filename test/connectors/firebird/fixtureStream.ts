@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { parseSettings } from '../../../connectors/firebird/config.ts';
 import type { JournalPosition } from '../../../connectors/firebird/journal/metadata.ts';
-import { JournalStream } from '../../../connectors/firebird/source/journalStream.ts';
+import { JournalStream, type StreamOptions } from '../../../connectors/firebird/source/journalStream.ts';
 import { parseOffset, type StreamPosition } from '../../../connectors/firebird/source/position.ts';
 import { SchemaHistory } from '../../../connectors/firebird/source/schemaHistory.ts';
 import { SegmentDirectory } from '../../../connectors/firebird/source/segmentDirectory.ts';
@@ -15,7 +15,7 @@ import { type Change, changeOf } from './sourceHarness.ts';
 const SIGNAL = new AbortController().signal;
 
 export class FixtureStream {
-  readonly folder = mkdtempSync(join(tmpdir(), 'journal-'));
+  readonly folder: string;
   readonly version: FixtureVersion;
   readonly changes: Change[] = [];
   /** Those of event.format=journal. */
@@ -24,10 +24,19 @@ export class FixtureStream {
   /** Where the recorded history became so. */
   readonly positions = new Map<number, JournalPosition>();
   readonly offsets: { offset: SourceOffset; changes: number }[] = [];
+  /** What the database says of commits; to be set before `open`. */
+  commitState: StreamOptions['commitState'] = null;
+  rolledBack = 0;
   stream!: JournalStream;
 
-  constructor(version: FixtureVersion) {
+  constructor(version: FixtureVersion, folder = mkdtempSync(join(tmpdir(), 'journal-'))) {
     this.version = version;
+    this.folder = folder;
+  }
+
+  /** Whether segments up to that one are still to be read. */
+  isBehind(segments: number): boolean {
+    return Number(this.offsets.at(-1)?.offset.segment ?? 0) <= segments;
   }
 
   add(from = 0, to = 8): void {
@@ -73,6 +82,10 @@ export class FixtureStream {
         learn: async (transaction, position, tables) => {
           this.positions.set(transaction.number, position);
           tables.commit(transaction.number);
+        },
+        commitState: this.commitState,
+        onRolledBack: () => {
+          this.rolledBack++;
         },
       },
       parsed.state === 'streaming' ? parsed.position : first,

@@ -75,7 +75,7 @@ for (const version of [5, 4] as readonly FirebirdVersion[]) {
       );
       await source.pollUntil('the changes', changes => changes.at(-1)?.after?.ID === 11);
       await using sink = await startSink(sinkPlugin.createTask(), {
-        'connection.url': `firebird://127.0.0.1:${target.address.port}/${target.address.database}`,
+        'connection.url': target.url,
         'connection.user': target.address.user,
         'connection.password': target.address.password,
         'insert.mode': 'upsert',

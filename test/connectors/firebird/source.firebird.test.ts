@@ -1,9 +1,11 @@
 /** The source against real Firebird 5.0 and 4.0: snapshot, stream, restart, DDL, blobs. */
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { disconnect } from '../../../connectors/firebird/connection.ts';
 import { type FirebirdVersion, TestFirebird } from '../../services/localFirebird.ts';
+import { waitUntil } from '../../services/waitUntil.ts';
 import { FirebirdHarness } from './sourceHarness.ts';
 
 for (const version of [5, 4] as readonly FirebirdVersion[]) {
@@ -69,3 +71,80 @@ for (const version of [5, 4] as readonly FirebirdVersion[]) {
     );
   });
 }
+
+test('heartbeats carry the offset while nothing changes, and records tell their connector', async t => {
+  const database = await TestFirebird.create(t, 5);
+  await database.run('create table T (ID integer not null primary key)', 'insert into T values (1)');
+  const source = new FirebirdHarness(t, database);
+  await source.start({ 'heartbeat.interval.ms': '50', 'snapshot.mode': 'no_data' });
+  await source.pollUntil('the change', changes => changes.some(change => change.op === 'c'));
+  const { headers } = source.changes.find(change => change.op === 'c')!.record;
+  assert.deepEqual(
+    headers.map(header => header.name.replace('__debezium.context.', '')),
+    ['connectorLogicalName', 'taskId', 'connectorName', 'runId'],
+  );
+  const { length } = source.changes;
+  await source.pollUntil('two heartbeats', changes => changes.length >= length + 2);
+  const topics = source.changes.slice(length).map(change => change.record.topic);
+  assert.deepEqual([...new Set(topics)], [`__debezium-heartbeat.${database.name}`]);
+  assert.notEqual(source.offset, null);
+});
+
+test('a wrong password is told at once', async t => {
+  const database = await TestFirebird.create(t, 5);
+  const source = new FirebirdHarness(t, database);
+  const begun = performance.now();
+  await assert.rejects(source.start({ 'database.password': 'wrong' }), { code: 'FB_LOGIN_FAILED' });
+  assert.ok(performance.now() - begun < 5000, `${performance.now() - begun} ms`);
+});
+
+test('snapshot modes: again where a segment is gone, only the rows, only some tables', async t => {
+  const database = await TestFirebird.create(t, 5);
+  await database.run(
+    'create table T (ID integer not null primary key)',
+    'create table U (ID integer not null primary key)',
+  );
+  await database.run('insert into T values (1)', 'insert into U values (1)');
+  const source = new FirebirdHarness(t, database);
+  const seen = (): unknown[] => source.changes.map(({ op, table, after }) => [op, table, after?.ID]);
+  await source.start({ 'snapshot.include.collection.list': 'T' });
+  await source.pollUntil('the snapshot', changes => changes.length === 1);
+  await database.run('insert into U values (2)');
+  await source.pollUntil('the change', changes => changes.length === 2);
+  assert.deepEqual(seen(), [
+    ['r', 'T', 1],
+    ['c', 'U', 2],
+  ]);
+  await source.poll();
+  await source.commit();
+  await source.stop();
+  // Each closing of the database ends a segment.
+  for (const id of [3, 4, 5]) await database.run(`insert into T values (${id})`);
+  const next = Number(source.stored!.segment);
+  const segments = (): string[] => readdirSync(database.archive).filter(name => /\.journal-\d+$/.test(name));
+  await waitUntil('later segments', 10_000, () => segments().some(name => Number(name.slice(-9)) > next));
+  for (const name of segments()) if (Number(name.slice(-9)) <= next) rmSync(join(database.archive, name));
+
+  source.changes.length = 0;
+  await source.start({ 'error.timeout.ms': '0' });
+  await assert.rejects(
+    source.pollUntil('nothing', () => false),
+    { code: 'FB_SEGMENT_MISSING' },
+  );
+  await source.stop();
+  await source.start({ 'snapshot.mode': 'when_needed' });
+  await source.pollUntil('the snapshot', changes => changes.length === 6);
+  assert.deepEqual(
+    seen().sort(),
+    [...[1, 3, 4, 5].map(id => ['r', 'T', id]), ...[1, 2].map(id => ['r', 'U', id])].sort(),
+  );
+  await source.stop();
+
+  source.stored = null;
+  source.changes.length = 0;
+  await source.start({ 'snapshot.mode': 'initial_only' });
+  await source.pollUntil('the snapshot', changes => changes.length === 6);
+  await database.run('insert into T values (6)');
+  for (let i = 0; i < 10; i++) await source.poll();
+  assert.equal(source.changes.length, 6);
+});

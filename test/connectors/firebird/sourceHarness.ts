@@ -107,6 +107,10 @@ export class FirebirdHarness {
 
 export function changeOf(record: ConnectRecord): Change {
   const value = record.value as Struct | null;
+  // Transactions and heartbeats.
+  if (value !== null && !value.schema.fieldIndex.has('op')) {
+    return { table: record.topic, op: null, before: null, after: null, record };
+  }
   const row = (name: string): Record<string, unknown> | null => {
     const of = value?.get(name) as Struct | null | undefined;
     return of == null ? null : plain(of);

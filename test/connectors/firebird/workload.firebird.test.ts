@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Database, disconnect, type Transaction } from '../../../connectors/firebird/connection.ts';
-import { crashFirebird, type FirebirdVersion, TestFirebird } from '../../services/localFirebird.ts';
+import { FirebirdServer, type FirebirdVersion, TestFirebird } from '../../services/localFirebird.ts';
 import { FirebirdHarness } from './sourceHarness.ts';
 
 /** Repeatable: the same numbers in each run. */
@@ -123,8 +123,8 @@ for (const version of [5, 4] as readonly FirebirdVersion[]) {
 }
 
 test('the server dies with an open transaction over several segments: they are written again, and read again', async t => {
-  const version = 4;
-  const database = await TestFirebird.create(t, version, {
+  const server = await FirebirdServer.start(t, 4);
+  const database = await TestFirebird.create(t, server, {
     JOURNAL_SEGMENT_SIZE: '16384',
     JOURNAL_BUFFER_SIZE: '4096',
   });
@@ -140,7 +140,8 @@ test('the server dies with an open transaction over several segments: they are w
   // Until segments of it are read: nothing of it may be published.
   await source.pollUntil('segments of the open transaction', () => /:/.test(String(source.offset?.pending ?? '')));
   await source.commit();
-  await crashFirebird(version);
+  await server.kill();
+  await server.restart();
   await disconnect(dying);
   await database.run("insert into W (ID, V) values (2, 'after the crash')", "insert into W (ID, V) values (3, 'last')");
   await source.pollUntil('what came after the crash', changes => changes.some(change => change.after?.ID === 3));

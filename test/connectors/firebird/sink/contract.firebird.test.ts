@@ -21,7 +21,7 @@ for (const version of [5, 4] as readonly FirebirdVersion[]) {
     sinkContract('Firebird sink', () => ({
       createTask: () => sinkPlugin.createTask(),
       connection: {
-        'connection.url': `firebird://127.0.0.1:${target.address.port}/${target.address.database}`,
+        'connection.url': target.url,
         'connection.user': target.address.user,
         'connection.password': target.address.password,
       },

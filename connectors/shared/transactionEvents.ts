@@ -1,9 +1,15 @@
 /** provide.transaction.metadata: the order of changes in their transaction, and the BEGIN and END records of the transaction topic. */
-import { type ConnectRecord, plainBatch, type SourceBatch, type SourcePartition } from '../../../runtime/api/index.ts';
-import { Struct } from '../../../schemas/data/index.ts';
-import { transactionCollection, transactionKey, transactionValue } from '../../../schemas/envelope/debezium.ts';
-import { topicName } from '../../shared/eventNames.ts';
-import type { StreamBatch } from './streamBatch.ts';
+import { type ConnectRecord, plainBatch, type SourceBatch, type SourcePartition } from '../../runtime/api/index.ts';
+import { Struct } from '../../schemas/data/index.ts';
+import { transactionCollection, transactionKey, transactionValue } from '../../schemas/envelope/debezium.ts';
+import { topicName } from './eventNames.ts';
+
+/** A batch whose records can tell their place in their transaction. */
+export interface OrderedBatch {
+  /** `fullName` is what END records count the changes under. */
+  readonly version: { readonly fullName: string };
+  setOrder(index: number, totalOrder: bigint, collectionOrder: bigint): void;
+}
 
 export class TransactionEvents {
   private readonly topic: string;
@@ -26,7 +32,7 @@ export class TransactionEvents {
   }
 
   /** Numbers a change; tombstones are none. The BEGIN record comes with the first, so that empty transactions leave no trace. */
-  count(batch: StreamBatch, index: number, tsMs: bigint): void {
+  count(batch: OrderedBatch, index: number, tsMs: bigint): void {
     this.tsMs = tsMs;
     if (this.total === 0n) this.push('BEGIN', null, null);
     const name = batch.version.fullName;

@@ -1,25 +1,35 @@
-/** One connection of a sink to its target, opened when it is needed and again after it was lost. */
-import { ConnectError, type Logger } from '../../../runtime/api/index.ts';
-import { abandon, connect, type Database, disconnect, type FirebirdAddress, isConnectionLoss } from '../connection.ts';
+/**
+ * One connection to Firebird, opened when it is needed and again after it was lost. Work on it comes one after the other, and ends with the session.
+ */
+import type { Logger } from '../../runtime/api/index.ts';
+import { abandon, connect, type Database, disconnect, type FirebirdAddress, isConnectionLoss } from './connection.ts';
+
+export interface SessionOptions {
+  readonly address: FirebirdAddress;
+  readonly logger: Logger;
+  /** For messages: what is at the other end. */
+  readonly what: string;
+  /** What work fails with once the session is closed. */
+  readonly stopped: () => Error;
+}
 
 export class Session {
-  readonly #address: FirebirdAddress;
-  readonly #logger: Logger;
+  readonly #options: SessionOptions;
   readonly #abort = new AbortController();
   #database: Database | null = null;
   #isBusy = false;
+  #lastUsedMs = 0;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(address: FirebirdAddress, logger: Logger) {
-    this.#address = address;
-    this.#logger = logger;
+  constructor(options: SessionOptions) {
+    this.#options = options;
   }
 
   /** Runs work on the connection, when earlier work has ended. */
   use<T>(work: (database: Database) => Promise<T>): Promise<T> {
     const result = this.#last.then(async () => {
-      if (this.#abort.signal.aborted) throw new ConnectError('SINK_UNAVAILABLE', 'the task was stopped');
-      this.#database ??= await connect(this.#address, this.#abort.signal);
+      if (this.#abort.signal.aborted) throw this.#options.stopped();
+      this.#database ??= await connect(this.#options.address, this.#abort.signal);
       this.#isBusy = true;
       try {
         return await this.#untilStopped(work(this.#database));
@@ -28,6 +38,7 @@ export class Session {
         throw error;
       } finally {
         this.#isBusy = false;
+        this.#lastUsedMs = performance.now();
       }
     });
     this.#last = result.catch(() => {
@@ -40,14 +51,22 @@ export class Session {
   #untilStopped<T>(work: Promise<T>): Promise<T> {
     const { signal } = this.#abort;
     return new Promise((resolve, reject) => {
-      const onAbort = (): void => reject(new ConnectError('SINK_UNAVAILABLE', 'the task was stopped'));
+      const onAbort = (): void => reject(this.#options.stopped());
       signal.addEventListener('abort', onAbort, { once: true });
       work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
     });
   }
 
   async #drop(error: unknown): Promise<void> {
-    this.#logger.warn({ reason: String(error) }, 'the connection to the target was lost');
+    this.#options.logger.warn({ reason: String(error) }, `the connection to ${this.#options.what} was lost`);
+    const database = this.#database;
+    this.#database = null;
+    await disconnect(database);
+  }
+
+  /** Gives the connection up if nothing used it for so long; the next use makes another. */
+  async rest(idleMs: number): Promise<void> {
+    if (this.#database === null || this.#isBusy || performance.now() - this.#lastUsedMs < idleMs) return;
     const database = this.#database;
     this.#database = null;
     await disconnect(database);
