@@ -16,7 +16,7 @@ test(`a cluster of three workers under faults for ${SECONDS} s`, async t => {
     seed,
     haltMs: 20_000,
     delayMs: 5_000,
-    rowsPerSecond: 90,
+    rowsPerSecond: 45,
     report: line => t.diagnostic(line),
   });
 });

@@ -11,7 +11,7 @@ test('a cluster of three workers under one fault of each kind', async t => {
     // A little longer than a session.
     haltMs: 8_000,
     delayMs: 1_000,
-    rowsPerSecond: 300,
+    rowsPerSecond: 60,
     report: line => t.diagnostic(line),
   });
 });
