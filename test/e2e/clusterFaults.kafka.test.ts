@@ -11,6 +11,9 @@ test('a cluster of three workers under one fault of each kind', async t => {
     // A little longer than a session.
     haltMs: 8_000,
     delayMs: 1_000,
+    rows: 2,
+    files: 1,
+    sinks: 1,
     rowsPerSecond: 60,
     report: line => t.diagnostic(line),
   });
