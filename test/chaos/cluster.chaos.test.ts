@@ -16,7 +16,11 @@ test(`a cluster of three workers under faults for ${SECONDS} s`, async t => {
     seed,
     haltMs: 20_000,
     delayMs: 5_000,
-    rowsPerSecond: 90,
+    // 12 connectors with 30 tasks.
+    rows: 7,
+    files: 3,
+    sinks: 2,
+    rowsPerSecond: 45,
     report: line => t.diagnostic(line),
   });
 });

@@ -65,7 +65,11 @@ export class KafkaAdmin implements Admin {
         throw tooFewBrokers(specs.find(spec => spec.name === impossible.topic)!, impossible);
       return this.#changed('Creating', answer.topicErrors, kafkaCode.topicAlreadyExists);
     });
-    await this.#untilVisible(created, true);
+    // Those too that another client has just created: whoever asks for a topic goes on to use it.
+    await this.#untilVisible(
+      specs.map(spec => spec.name),
+      true,
+    );
     return created;
   }
 

@@ -2,6 +2,7 @@
  * Answers the tasks of this worker that deliver exactly once: whether earlier tasks are fenced, for which it asks the leader, and whether the task is still the
  * one to run. While the cluster rebalances it asks again, for a bounded time.
  */
+import { setMaxListeners } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { asConnectError, ConnectError, type Logger } from '../../api/index.ts';
 import type { TaskGuard, TaskId, TaskQuestion } from '../../worker/types.ts';
@@ -28,6 +29,8 @@ export class SourceTaskGuard implements TaskGuard {
 
   constructor(options: SourceTaskGuardOptions) {
     this.#options = options;
+    // One for each task that waits.
+    setMaxListeners(0, this.#closing.signal);
   }
 
   ask(question: TaskQuestion, id: TaskId, generation: number): Promise<void> {

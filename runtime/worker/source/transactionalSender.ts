@@ -35,6 +35,8 @@ export interface TransactionalSenderOptions {
   readonly signal: AbortSignal;
 }
 
+/** Most time between a transaction and the next, where transactions take long. */
+const maxRestMs = 100;
 /** For the abort of what a task leaves open: its successor would have it aborted too. */
 const abortMs = 2_000;
 const closeMs = 2_000;
@@ -58,6 +60,9 @@ export class TransactionalSender implements RecordSender {
   #wanted = false;
   #begunMs = 0;
   #ending: Promise<void> | null = null;
+  /** Small polls in quick succession would keep the brokers busy with nothing but transactions: one is followed by a rest as long as its commit took. */
+  #restUntilMs = 0;
+  #resting: NodeJS.Timeout | null = null;
   #failure: { readonly error: unknown } | null = null;
   #copying: Promise<void> | null = null;
   #copyNext: SourcePosition[] = [];
@@ -129,6 +134,7 @@ export class TransactionalSender implements RecordSender {
         if (!this.#hasContent) return true;
         if (boundary === 'connector' || !this.#mayEnd) return false;
         this.#wanted = true;
+        this.#restUntilMs = 0;
         this.#endIfDue();
       }
       await this.#waiters.next(signal).catch(() => undefined);
@@ -138,6 +144,7 @@ export class TransactionalSender implements RecordSender {
 
   async close(): Promise<void> {
     const { producer, logger } = this.#options;
+    if (this.#resting !== null) clearTimeout(this.#resting);
     if (this.#begun && this.#ending === null) {
       const aborted = producer.abortTransaction().catch(error => {
         logger.debug(
@@ -162,7 +169,14 @@ export class TransactionalSender implements RecordSender {
 
   #endIfDue(): void {
     if (!this.#wanted || this.#ending !== null || this.#failure !== null || !this.#mayEnd) return;
-    this.#end(() => this.#commit());
+    const restMs = this.#restUntilMs - performance.now();
+    if (restMs <= 0) this.#end(() => this.#commit());
+    else {
+      this.#resting ??= setTimeout(() => {
+        this.#resting = null;
+        this.#endIfDue();
+      }, restMs);
+    }
   }
 
   #end(work: () => Promise<void>): void {
@@ -201,11 +215,13 @@ export class TransactionalSender implements RecordSender {
       meter.add('offset_commit_failure_total');
       throw error;
     }
+    const tookMs = performance.now() - started;
+    this.#restUntilMs = performance.now() + Math.min(tookMs, maxRestMs);
     this.#begun = false;
     this.#records = 0;
     staged?.written();
     meter.add('offset_commit_success_total');
-    meter.observe('offset_commit_time_ms', performance.now() - started);
+    meter.observe('offset_commit_time_ms', tookMs);
     meter.observe('transaction_size', records);
     meter.set('source_record_active_count', this.activeRecords);
     if (sourceTimestampMs !== null) {
