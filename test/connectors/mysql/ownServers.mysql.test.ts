@@ -75,9 +75,7 @@ test('a server of its own', { timeout: 180_000 }, async t => {
     const harness = await MysqlHarness.open(t, { url: first.url });
     const { sql } = harness;
     await sql.query("SET GLOBAL binlog_row_metadata = 'MINIMAL'");
-    t.after(async () => {
-      await sql.query("SET GLOBAL binlog_row_metadata = 'FULL'");
-    });
+    harness.cleanup.push("SET GLOBAL binlog_row_metadata = 'FULL'");
     await sql.query("CREATE TABLE t (id INT PRIMARY KEY, e ENUM('a','b\\'') CHARACTER SET latin1, x INT UNSIGNED)");
     await sql.query('INSERT INTO t VALUES (1, 2, 4294967295)');
     await assert.rejects(harness.start(), failsWith('MYSQL_SETTING_INVALID', /binlog_row_metadata=FULL/));
