@@ -6,6 +6,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ConfigKeys, Plugin, PluginModule } from '../runtime/api/index.ts';
 import { workerKeys } from '../runtime/config/workerKeys.ts';
+import { furtherMetrics, mbeans } from '../runtime/metrics/mbeans.ts';
 import { taskCounters, taskGauges, taskTimings, timingName } from '../runtime/metrics/taskMetricNames.ts';
 import { errorCodes } from '../schemas/errorCodes.ts';
 
@@ -69,6 +70,20 @@ function metricTable(): string {
   return ['| Metric | Kind | Meaning |', '| --- | --- | --- |', ...lines].join('\n');
 }
 
+function mbeanTable(): string {
+  const rows = mbeans.flatMap(({ type, attributes }) =>
+    Object.entries(attributes).map(([attribute, here], i) => {
+      return `| ${i === 0 ? `\`${type}\`` : ''} | \`${attribute}\` | \`${cell(here)}\` |`;
+    }),
+  );
+  return ['| `kafka.connect:type=` | Attribute | Here |', '| --- | --- | --- |', ...rows].join('\n');
+}
+
+function furtherTable(): string {
+  const rows = Object.entries(furtherMetrics).map(([name, help]) => `| \`${name}\` | ${cell(help)} |`);
+  return ['| Metric | Meaning |', '| --- | --- |', ...rows].join('\n');
+}
+
 async function withTables(text: string, module: string | null): Promise<string> {
   const plugins: readonly Plugin[] =
     module === null ? [] : ((await import(join(root, module))) as PluginModule).plugins;
@@ -82,9 +97,14 @@ async function withTables(text: string, module: string | null): Promise<string> 
   );
 }
 
+const metricTables: Readonly<Record<string, string>> = {
+  metrics: metricTable(),
+  mbeans: mbeanTable(),
+  further: furtherTable(),
+};
 const metricsPage = readFileSync(join(root, 'docs/metrics.md'), 'utf8').replace(
-  /(<!-- metrics -->\n)[\s\S]*?(<!-- \/metrics -->)/,
-  (_, open: string, close: string) => `${open}\n${metricTable()}\n\n${close}`,
+  /(<!-- (metrics|mbeans|further) -->\n)[\s\S]*?(<!-- \/\2 -->)/g,
+  (_, open: string, name: string, close: string) => `${open}\n${metricTables[name]}\n\n${close}`,
 );
 const wanted = new Map<string, string>([
   ['docs/errors.md', errorsPage()],

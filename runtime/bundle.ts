@@ -2,6 +2,7 @@
  * Bundles the program into `dist`: one file for each entry and shared chunks, since loading hundreds of small modules takes most of a start. A module's
  * `import.meta.url` stays that of its place below `dist`, so that what it names beside itself is found from a chunk too.
  */
+import { execFileSync } from 'node:child_process';
 import { chmodSync, readFileSync, rmSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
@@ -9,10 +10,12 @@ import { builtinPluginPaths } from './cli/builtinPlugins.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const command = 'runtime/cli/main';
+const tsc = resolve(root, 'node_modules/typescript/bin/tsc');
 const entries = [
   command,
   'runtime/worker/threads/taskThreadMain',
   'runtime/broker/embedded/logThread',
+  'runtime/api/public',
   ...builtinPluginPaths.map(path => relative(root, resolve(import.meta.dirname, 'cli', path))),
 ];
 /** Native, or for development only. */
@@ -60,3 +63,5 @@ await build({
   logLevel: 'warning',
 });
 chmodSync(resolve(root, 'dist', `${command}.js`), 0o755);
+// Types for those who write plugins.
+execFileSync(process.execPath, [tsc, '-p', resolve(root, 'runtime/api')], { stdio: 'inherit' });

@@ -25,13 +25,21 @@ export const errorCodes = {
   PLUGIN_NOT_FOUND:
     'No plugin answers to a class name in the configuration. The message lists what there is; check connector.class and plugin.path.',
   PLUGIN_MODULE_INVALID:
-    'A module of plugin.path cannot be loaded, or exports no list named `plugins`. The message names the module and why.',
+    'A module of plugin.path cannot be loaded, or exports no list named `plugins`, or the "millrace" key of its package.json is wrong. The message names the module and why.',
+  PLUGIN_API_UNSUPPORTED:
+    'A package of plugin.path was written for another version of the plugin API than this Millrace has. Install the release of the package that fits, or another Millrace.',
+  PLUGIN_DUPLICATE:
+    'Two modules bring a plugin of the same class. The message names both; take one of them off plugin.path.',
   OFFSET_TOPIC_INVALID:
     'The topic of source offsets is missing, or is not compacted, so that offsets would be lost. Create it with cleanup.policy=compact.',
   OFFSETS_INVALID:
     'Offsets given over REST do not fit the connector. The message says what a partition and an offset of it look like.',
   SOURCE_TOPIC_MISSING:
     'A source writes to a topic that does not exist and could not be created. Create it, or set topic.creation.default.* and the right to create topics.',
+  SOURCE_TRANSACTION_FENCED:
+    'With exactly-once delivery: another task took over the transactional.id of this one, or a transaction took longer than transaction.timeout.ms, so that the broker ended it. The task starts again from the last committed offset where it is still to run here. If it goes on, raise producer.override.transaction.timeout.ms (up to transaction.max.timeout.ms of the brokers), or look for a second cluster with the same group.id.',
+  SOURCE_TASK_SUPERSEDED:
+    'With exactly-once delivery: a task was to start that is not this worker’s any more, or whose connector has newer task configs. It starts again with them where it is to run.',
   SINK_DLQ_FAILED:
     'A failing record could not be written to the dead letter queue. Check errors.deadletterqueue.topic.name and the rights on that topic.',
   FILE_UNUSABLE:
@@ -52,7 +60,7 @@ export const errorCodes = {
   BROKER_DELIVERY_TIMEOUT:
     'Records could not be delivered within delivery.timeout.ms. Look at the brokers; nothing after them was written, they will be sent again.',
   BROKER_PRODUCER_FENCED:
-    'A newer producer with the same transactional.id took over: another instance of the same task runs. This one must stop.',
+    'A newer producer with the same transactional.id took over, since another instance of the same task runs, or the broker has ended a transaction that ran longer than transaction.timeout.ms. The producer can write no more.',
   BROKER_OUT_OF_ORDER_SEQUENCE:
     'The broker no longer knows what this producer wrote before (data loss or removal on the broker). A new producer goes on from the last acknowledged record.',
   BROKER_CLOSED:
@@ -99,6 +107,10 @@ export const errorCodes = {
     'The worker that leads the cluster, or owns what a request is about, did not answer. Another takes over within session.timeout.ms: send the request again. If this goes on, check rest.advertised.host.name of that worker.',
   CLUSTER_REQUEST_REFUSED:
     'Another worker of the cluster refused what this one told it. The message has its answer; check that all workers have the same topics and algorithms.',
+  CLUSTER_FENCING_FAILED:
+    'The leader of the cluster could not make sure that no earlier task of an exactly-once source can write any more, so that the task did not start. The message says why; every worker needs exactly.once.source.support=preparing or enabled, and Kafka rights on the transactional.ids.',
+  CLI_REQUEST_FAILED:
+    'A worker refused what a command asked of it, or did not answer. The message has the address and the answer; check --url, --user and --ca.',
   CLI_USAGE: 'The command line is not understood. --help shows what is.',
   PG_UNREACHABLE:
     'The PostgreSQL server did not answer, or closed the connection. Check database.hostname, database.port, database.sslmode and that the server runs; the task retries, nothing is lost.',

@@ -22,12 +22,20 @@ export interface ErrorOptions {
   place?: ErrorPlace;
 }
 
+const brand = Symbol.for('millrace.ConnectError');
+
 /** Every error that a user can see: a stable code, what happened, where, and what to change. */
 export class ConnectError extends Error {
   override readonly name: string = 'ConnectError';
   readonly code: ErrorCode;
   readonly retriable: boolean;
   readonly place: ErrorPlace;
+  readonly [brand] = true;
+
+  /** Plugins may bring another copy of this class: errors of those count too. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && brand in value;
+  }
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });

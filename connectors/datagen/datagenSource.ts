@@ -33,6 +33,15 @@ export class DatagenSourceConnector implements SourceConnector {
 
   stop(): void {}
 
+  /** A row follows from its number. */
+  exactlyOnceSupport(): 'SUPPORTED' {
+    return 'SUPPORTED';
+  }
+
+  canDefineTransactionBoundaries(): 'UNSUPPORTED' {
+    return 'UNSUPPORTED';
+  }
+
   alterOffsets(): boolean {
     return true;
   }

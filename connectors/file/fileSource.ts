@@ -38,6 +38,10 @@ export class FileStreamSourceConnector implements SourceConnector {
     return config.file === undefined ? 'UNSUPPORTED' : 'SUPPORTED';
   }
 
+  canDefineTransactionBoundaries(): 'UNSUPPORTED' {
+    return 'UNSUPPORTED';
+  }
+
   /** A reset is accepted for anything, so that wrong offsets can be removed. */
   alterOffsets(config: Config, offsets: readonly (readonly [SourcePartition | null, SourceOffset | null])[]): boolean {
     if (config.file === undefined) {

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type Firebird from 'node-firebird';
 import type { Database, Options, Transaction } from 'node-firebird';
 import { ConnectError } from '../../schemas/errors.ts';
+import { patchSrpChallenge } from './srpChallenge.ts';
 
 export type { Database, Transaction };
 
@@ -24,7 +25,10 @@ const BLOB_CHUNK_BYTES = 65_535;
 
 const require = createRequire(import.meta.url);
 /** The client is loaded when it is first needed, which saves every start the time. */
-const firebirdClient = (): typeof Firebird => require('node-firebird') as typeof Firebird;
+function firebirdClient(): typeof Firebird {
+  patchSrpChallenge(require('node-firebird/lib/wire/serialize.js'));
+  return require('node-firebird') as typeof Firebird;
+}
 
 /** SNAPSHOT, read only: one moment for as long as it is open. Its four items: version 3, concurrency, wait, read. */
 export const snapshotTransaction = (): { isolation: number[]; readOnly: true } => ({

@@ -38,6 +38,8 @@ export interface SourceSettings {
     readonly name: string;
     readonly dropOnStop: boolean;
     readonly failover: boolean;
+    /** Whether it sends transactions when they are prepared. */
+    readonly isTwoPhase: boolean;
     readonly maxRetries: number;
     readonly retryDelayMs: number;
   };
@@ -149,6 +151,7 @@ function settingsOf(config: Config, v: Values): SourceSettings {
       name: v['slot.name'],
       dropOnStop: v['slot.drop.on.stop'],
       failover: v['slot.failover'],
+      isTwoPhase: v['slot.two.phase'],
       maxRetries: v['slot.max.retries'],
       retryDelayMs: v['slot.retry.delay.ms'],
     },

@@ -106,6 +106,10 @@ export const sourceKeys = {
     'Whether the slot is dropped when the task stops. Changes made until it starts again are lost then.',
   ),
   'slot.failover': flag(false, 'Whether the slot is synchronised to standbys (PostgreSQL 17).'),
+  'slot.two.phase': flag(
+    false,
+    'Whether the server sends prepared transactions when they are prepared (PostgreSQL 15) and not after their commit. Events are the same, and come at COMMIT PREPARED.',
+  ),
   'slot.max.retries': number(
     6,
     'Attempts to connect to a slot, and to reconnect after a lost connection, before the task fails.',

@@ -4,7 +4,7 @@
  * Order within the lane is kept. Nothing is forgotten: a failure comes out of the next call, whichever it is.
  */
 import type { TaskMetrics } from '../../runtime/api/index.ts';
-import { HeldRows } from './heldRows.ts';
+import { HeldRows, type KeepOrigin } from './heldRows.ts';
 import type { FailureClass, Retry } from './retryTransient.ts';
 import { RowLog } from './rowLog.ts';
 
@@ -41,13 +41,21 @@ export class FlushLane {
   #flight: Promise<void> | null = null;
   #failure: unknown = null;
   readonly #held: HeldRows;
+  /** Rows that were written, or are held back, since the start. */
+  doneRows = 0;
 
-  constructor(options: { target: FlushTarget; bounds: FlushBounds; metrics: TaskMetrics; retry: Retry }) {
+  constructor(options: {
+    target: FlushTarget;
+    bounds: FlushBounds;
+    metrics: TaskMetrics;
+    retry: Retry;
+    keepOrigin?: KeepOrigin;
+  }) {
     this.#target = options.target;
     this.#bounds = options.bounds;
     this.#metrics = options.metrics;
     this.#retry = options.retry;
-    this.#held = new HeldRows(options.bounds.holdMs ?? 0);
+    this.#held = new HeldRows(options.bounds.holdMs ?? 0, options.keepOrigin);
   }
 
   /** The log to append to, with room for at least one row; append at most `room` rows, then call again. Waits while both logs are full. */
@@ -119,6 +127,7 @@ export class FlushLane {
     this.#flight = this.#flush(log).then(
       () => {
         this.#flight = null;
+        this.doneRows += log.count;
         log.reset();
         this.#spare = log;
         if (this.#log.count > 0) this.nudge();

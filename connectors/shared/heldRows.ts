@@ -4,19 +4,25 @@
  */
 import { RowLog, RowOp } from './rowLog.ts';
 
-/** Each keeps the batch that it came in. */
 const MAX_ROWS = 20_000;
+/** Of rows as the target takes them; the records that they came from are in memory as well. */
+const MAX_BYTES = 32 << 20;
+
+/** What is kept of the batch that a row came in. */
+export type KeepOrigin = (origin: unknown, index: number) => unknown;
 
 export class HeldRows {
   readonly #holdMs: number;
+  readonly #keepOrigin: KeepOrigin;
   #rows: RowLog | null = null;
   readonly #hashes = new Set<number>();
   /** Since when there has always been one. */
   #sinceMs = 0;
   #triedMs = 0;
 
-  constructor(holdMs: number) {
+  constructor(holdMs: number, keepOrigin: KeepOrigin = origin => origin) {
     this.#holdMs = holdMs;
+    this.#keepOrigin = keepOrigin;
   }
 
   get isEmpty(): boolean {
@@ -28,7 +34,7 @@ export class HeldRows {
   }
 
   get takesMore(): boolean {
-    if (this.#holdMs === 0 || this.count >= MAX_ROWS) return false;
+    if (this.#holdMs === 0 || this.count >= MAX_ROWS || (this.#rows?.byteLength ?? 0) >= MAX_BYTES) return false;
     return this.#sinceMs === 0 || performance.now() - this.#sinceMs < this.#holdMs;
   }
 
@@ -36,10 +42,16 @@ export class HeldRows {
     return this.#rows !== null && performance.now() - this.#triedMs >= intervalMs;
   }
 
+  /** Hashes of their keys. */
+  get keyHashes(): Iterable<number> {
+    return this.#hashes;
+  }
+
   add(log: RowLog, row: number): void {
     if (this.#sinceMs === 0) this.#sinceMs = performance.now();
     this.#rows ??= new RowLog();
-    this.#rows.copyRow(log, row);
+    const origin = this.#keepOrigin(log.origins[log.originIds[row]!], log.originIndexes[row]!);
+    this.#rows.copyRow(log, row, origin);
     this.#hashes.add(log.hashes[row]!);
   }
 

@@ -70,8 +70,8 @@ export class RowLog {
     return this.#place(op, shape, table, start, keyStart, keyEnd, hash, originId, originIndex);
   }
 
-  /** Appends a copy of a row of another log. Returns its index. */
-  copyRow(from: RowLog, row: number): number {
+  /** Appends a copy of a row of another log, with another origin where one is given. Returns its index. */
+  copyRow(from: RowLog, row: number, origin: unknown = from.origins[from.originIds[row]!]): number {
     const { out } = this;
     const first = from.starts[row]!;
     const length = from.ends[row]! - first;
@@ -90,7 +90,7 @@ export class RowLog {
       from.keyStarts[row]! - first + start,
       from.keyEnds[row]! - first + start,
       from.hashes[row]!,
-      this.origin(from.origins[from.originIds[row]!]),
+      this.origin(origin),
       from.originIndexes[row]!,
     );
   }

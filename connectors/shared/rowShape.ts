@@ -26,6 +26,8 @@ export interface RowShape<S extends SqlTypes = SqlTypes> {
   readonly isComplete: boolean;
   /** What `OrderOf` says of it. */
   readonly order: number | null;
+  /** What `UniquesOf` says of it, where rows that meet are refused and can wait: then it has no order. */
+  readonly uniques: readonly (readonly number[])[] | null;
 }
 
 export class ShapeList<S extends SqlTypes> {
@@ -59,6 +61,7 @@ export class ShapeList<S extends SqlTypes> {
       columns,
       isComplete: columnsOf<S>(table).every(c => c.isGenerated || given.has(c.name)),
       order: spreadsByKey(table, columns.slice(0, keyCount)) ? null : table.foreignGroup,
+      uniques: furtherUniques(table, keyCount, columns),
     };
     this.#shapes.push(shape);
     this.#byId.set(id, shape);
@@ -99,12 +102,29 @@ export class ShapeList<S extends SqlTypes> {
 
 const formOf = (c: ShapeColumn): string => `${c.column.position}:${c.codec.form}`;
 
+/** Of the unique keys beside the one that rows are written by, those that the shape has all columns of. */
+function furtherUniques(
+  table: SqlTable,
+  keyCount: number,
+  columns: readonly ShapeColumn[],
+): readonly (readonly number[])[] | null {
+  const { refusingKeys = [] } = table;
+  const key = columns.slice(0, keyCount);
+  const own = refusingKeys.find(unique => isKeyOf(unique, key));
+  if (own === undefined || refusingKeys.length < 2) return null;
+  return refusingKeys
+    .filter(unique => unique !== own)
+    .map(unique => unique.map(name => columns.findIndex(c => c.column.name === name)))
+    .filter(indexes => !indexes.includes(-1));
+}
+
+const isKeyOf = (unique: readonly string[], key: readonly ShapeColumn[]): boolean =>
+  unique.length === key.length &&
+  key.every(c => unique.includes(c.column.name) && c.column.comparesByBytes && c.codec.isNative);
+
 /** Whether rows with different key bytes never meet in the table: its one unique index is the key, and no rows of other tables depend on them. */
 const spreadsByKey = (table: SqlTable, key: readonly ShapeColumn[]): boolean =>
-  !table.hasFurtherRules &&
-  table.uniqueKeys.length === 1 &&
-  table.uniqueKeys[0]!.length === key.length &&
-  key.every(c => table.uniqueKeys[0]!.includes(c.column.name) && c.column.comparesByBytes && c.codec.isNative);
+  !table.hasFurtherRules && table.uniqueKeys.length === 1 && isKeyOf(table.uniqueKeys[0]!, key);
 
 function copyWithin(log: RowLog, start: number, length: number): void {
   const { out } = log;

@@ -10,7 +10,7 @@ export const deliveryKeys = {
     max: 100,
     importance: 'MEDIUM',
     documentation:
-      'Over how many connections a task writes at the same time while the target holds it up; otherwise it takes one. Rows with one key take the same connection; tables with further unique indexes or foreign keys take one for all their rows.',
+      'Over how many connections a task writes at the same time while the target holds it up; otherwise it takes one. Rows with one key, or one unique value, take the same connection; tables that foreign keys join take one for all their rows.',
     group: 'Writes',
     orderInGroup: 7,
   },

@@ -13,6 +13,7 @@ import { UnavailableValue } from './changeEnvelope.ts';
 import { Change, type ChangeRun, type RunNeeds, readRuns } from './changeRun.ts';
 import { FlushLane } from './flushLane.ts';
 import { FlushLanes } from './flushLanes.ts';
+import { HeldRecord } from './heldRecord.ts';
 import type { OffsetLedger } from './offsetLedger.ts';
 import { type Retry, retryTransient } from './retryTransient.ts';
 import { RowEncoder } from './rowEncoder.ts';
@@ -81,9 +82,15 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
     this.#ledger = target.ledger;
     this.#retry = retry;
     const bounds = { ...settings, maxBytes: Math.ceil(settings.maxBytes / target.writers.length) };
+    // Rows that meet others in a unique index can be held back until those have gone.
+    const mayWait = (settings.holdMs ?? 0) > 0 && settings.insertMode !== 'insert';
+    const uniquesOf = (shape: number) => (mayWait ? shapes.get(shape).uniques : null);
     const lanes = new FlushLanes(
-      target.writers.map(writer => new FlushLane({ target: writer, bounds, metrics, retry })),
-      shape => shapes.get(shape).order,
+      target.writers.map(
+        writer => new FlushLane({ target: writer, bounds, metrics, retry, keepOrigin: HeldRecord.of }),
+      ),
+      shape => (uniquesOf(shape) === null ? shapes.get(shape).order : null),
+      uniquesOf,
     );
     this.#lanes = lanes;
     this.#encoder = new RowEncoder(settings, new UnavailableValue(settings.unavailablePlaceholder));

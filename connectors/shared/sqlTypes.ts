@@ -34,6 +34,8 @@ export interface SqlTable<C extends SqlColumn = SqlColumn> {
   readonly uniqueKeys: readonly (readonly string[])[];
   /** Whether rows can collide, or depend on each other, in more than the columns of one unique key: other unique indexes, exclusions, foreign keys. */
   readonly hasFurtherRules: boolean;
+  /** Unique keys beside the one that rows are written by, where the target refuses a row that meets another in them, and nothing else makes rows meet. */
+  readonly refusingKeys?: readonly (readonly string[])[];
   /** The same number for all tables that foreign keys join, if only through others. */
   readonly foreignGroup: number;
   /** How many foreign keys lead on from the table, one after the other: parents have less than their children. */

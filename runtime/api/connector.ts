@@ -38,6 +38,8 @@ export interface Connector {
 export interface SourceConnector extends Connector {
   /** Whether exactly-once delivery is supported for this config. */
   exactlyOnceSupport?(config: Config): 'SUPPORTED' | 'UNSUPPORTED';
+  /** Whether its tasks say what is one transaction (`transaction.boundary=connector`) with this config. Default: they do not. */
+  canDefineTransactionBoundaries?(config: Config): 'SUPPORTED' | 'UNSUPPORTED';
   /** Called before offsets are altered or reset over REST. true = no more to do elsewhere. Throws ConnectError for offsets that make no sense. */
   alterOffsets?(
     config: Config,
@@ -62,8 +64,18 @@ interface TaskContextBase {
   readonly metrics: TaskMetrics;
 }
 
+/** How a task says what is one transaction. It may do so before it returns the batches from `poll`. */
+export interface TransactionBoundaries {
+  /** The transaction ends behind this batch; without one, behind the last batch of the poll. */
+  commit(batch?: SourceBatch): void;
+  /** Everything since the last end, up to there, is dropped. Its offsets are committed, so that it does not come again. */
+  abort(batch?: SourceBatch): void;
+}
+
 export interface SourceTaskContext extends TaskContextBase {
   readonly offsets: OffsetReader;
+  /** Absent unless delivery is exactly once with `transaction.boundary=connector`. */
+  readonly transactions?: TransactionBoundaries;
   /** Opens a topic that the task reads beside its work, such as one of signals, from an offset on, or from its end on. Absent where there is no broker. */
   followTopic?(topic: string, from: number | 'end'): Promise<TopicFollower>;
 }

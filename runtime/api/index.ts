@@ -6,7 +6,7 @@ export * from './configDef.ts';
 export type * from './connector.ts';
 export type * from './converterPlugin.ts';
 export type * from './logger.ts';
-export type * from './plugin.ts';
+export * from './plugin.ts';
 export type * from './record.ts';
 export type * from './sinkBatch.ts';
 export * from './sourceBatch.ts';

@@ -14,11 +14,16 @@ export interface Predicate {
   test(record: ConnectRecord): boolean;
   close?(): void;
 }
+export interface ConfigData {
+  readonly values: ReadonlyMap<string, string>;
+  /** After this they are to be asked for again; absent = they hold for good. */
+  readonly ttlMs?: number;
+}
 /** Resolves `${provider:path:key}`. */
 export interface ConfigProvider {
   configure(config: Config): void;
   /** Values of `keys` at `path` ('' where the placeholder has none). Keys that are not there are absent. Throws ConnectError for an unreadable path. */
-  get(path: string, keys: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  get(path: string, keys: readonly string[]): Promise<ConfigData>;
   close?(): Promise<void>;
 }
 

@@ -4,6 +4,7 @@
  */
 import pino from 'pino';
 import type { Logger } from '../api/index.ts';
+import type { SecretMask } from '../config/secretMask.ts';
 import type { LogLevel, LogLevels } from '../metrics/logLevels.ts';
 
 const methods = { error: 'ERROR', warn: 'WARN', info: 'INFO', debug: 'DEBUG' } as const satisfies Record<
@@ -11,8 +12,13 @@ const methods = { error: 'ERROR', warn: 'WARN', info: 'INFO', debug: 'DEBUG' } a
   LogLevel
 >;
 
-export function createLogger(levels: LogLevels, output: NodeJS.WriteStream = process.stderr): Logger {
-  const destination = output.isTTY ? { write: (line: string) => void output.write(prettyLine(line)) } : output;
+export function createLogger(
+  levels: LogLevels,
+  secrets: SecretMask,
+  output: NodeJS.WriteStream = process.stderr,
+): Logger {
+  const shown = output.isTTY ? prettyLine : (line: string): string => line;
+  const destination = { write: (line: string) => void output.write(shown(secrets.mask(line))) };
   const log = pino(
     { level: 'debug', base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: plainError } },
     destination,

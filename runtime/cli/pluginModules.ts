@@ -1,35 +1,32 @@
-/** The plugin modules of a worker: the built-in ones, and what is found on `plugin.path`. */
-import { existsSync, readdirSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+/** The plugin modules of a worker: the built-in ones, and what is found on `plugin.path`, which is imported to learn what is in it. */
+import { ConnectError } from '../api/index.ts';
+import { type DeclaredModule, declareModule, kindGroup } from '../worker/pluginRegistry.ts';
 import { builtinPlugins } from './builtinPlugins.ts';
+import { findModules } from './pluginPath.ts';
 
-/** An entry of the path is a module, or a folder of modules and of packages (folders with an index.js or index.mjs). */
-export function pluginModules(pluginPath: readonly string[], onMissing: (path: string) => void = () => {}): string[] {
-  return [
-    ...builtinPlugins,
-    ...pluginPath.flatMap(entry => found(resolve(entry), onMissing).map(path => pathToFileURL(path).href)),
-  ];
-}
-
-function found(path: string, onMissing: (path: string) => void): string[] {
-  if (!existsSync(path)) {
-    // As in Kafka Connect: its stock files name folders that are often not there.
-    onMissing(path);
-    return [];
+/** Rejects with PLUGIN_MODULE_INVALID, PLUGIN_API_UNSUPPORTED or PLUGIN_DUPLICATE. */
+export async function pluginModules(
+  pluginPath: readonly string[],
+  onEmpty?: (message: string) => void,
+): Promise<DeclaredModule[]> {
+  const modules = [...builtinPlugins];
+  const places = new Map<string, string>();
+  const note = ({ plugins }: DeclaredModule, place: string): void => {
+    for (const { kind, className } of plugins) {
+      const key = `${kindGroup(kind)} ${className}`;
+      const other = places.get(key);
+      if (other !== undefined) {
+        const message = `${className} comes from ${other} and from ${place}; take one of them off plugin.path`;
+        throw new ConnectError('PLUGIN_DUPLICATE', message);
+      }
+      places.set(key, place);
+    }
+  };
+  for (const module of builtinPlugins) note(module, 'Millrace itself');
+  for (const { url, place } of findModules(pluginPath, onEmpty)) {
+    const module = await declareModule(url);
+    note(module, place);
+    modules.push(module);
   }
-  if (!statSync(path).isDirectory()) return [path];
-  const own = packageIndex(path);
-  if (own !== null) return [own];
-  return readdirSync(path, { withFileTypes: true })
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .flatMap(entry => {
-      const child = join(path, entry.name);
-      if (entry.isDirectory()) return packageIndex(child) ?? [];
-      return /\.m?js$/.test(entry.name) ? child : [];
-    });
-}
-
-function packageIndex(folder: string): string | null {
-  return ['index.js', 'index.mjs'].map(name => join(folder, name)).find(path => existsSync(path)) ?? null;
+  return modules;
 }

@@ -11,8 +11,8 @@ export async function resolvedWorkerConfig(
   const loaded = loadWorkerConfig(sources);
   const { config, ignored } = loaded;
   if (config['config.providers'].length === 0) return loaded;
-  const plugins = await PluginRegistry.load(pluginModules(config['plugin.path']));
-  const resolver = ConfigResolver.create(config, name => plugins.find(name, 'config_provider'));
+  const plugins = await PluginRegistry.open(await pluginModules(config['plugin.path']));
+  const resolver = await ConfigResolver.create(config, name => plugins.loadIfFound(name, 'config_provider'));
   try {
     return { config: loadWorkerConfig({ flags: await resolver.resolve(config.raw) }).config, ignored };
   } finally {

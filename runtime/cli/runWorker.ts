@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { ConnectError, type Logger } from '../api/index.ts';
 import { EmbeddedRegistry } from '../broker/embedded/embeddedRegistry.ts';
 import { registryApi } from '../broker/embedded/registryApi.ts';
+import { SecretMask, secretsOf } from '../config/secretMask.ts';
 import type { WorkerConfig } from '../config/workerConfig.ts';
 import type { Herder } from '../herder/herder.ts';
 import type { HerderOptions } from '../herder/herderParts.ts';
@@ -15,17 +16,23 @@ import { RestServer } from '../rest/server.ts';
 import { createLogger } from './logger.ts';
 import { pluginModules } from './pluginModules.ts';
 
+export interface StartOptions extends HerderOptions {
+  readonly levels: LogLevels;
+  readonly scheme: 'http' | 'https';
+  /** The worker must stop. */
+  readonly onFatal: (error: unknown) => void;
+}
+
 export interface WorkerKind {
   /** Of those that reach this worker. */
   readonly host: (config: WorkerConfig, listening: string) => string;
-  /** `onFatal`: the worker must stop. */
-  readonly start: (
-    options: HerderOptions & { readonly levels: LogLevels; readonly onFatal: (error: unknown) => void },
-  ) => Promise<Herder>;
+  readonly start: (options: StartOptions) => Promise<Herder>;
   /** The worker is ready. */
   readonly started: (herder: Herder) => Promise<void>;
 }
 
+/** Owner of the worker's own secrets; no connector has this name. */
+const workerSecrets = '';
 /** Beyond the tasks' own time, for statuses and connections. */
 const closingMs = 8_000;
 /** As long as Kafka Connect's own start waits for its cluster. */
@@ -36,7 +43,9 @@ const maxBrokerRetryMs = 30_000;
 /** Resolves with the exit code; rejects with what ended the worker. */
 export async function runWorker(config: WorkerConfig, ignored: readonly string[], kind: WorkerKind): Promise<number> {
   const levels = new LogLevels(LogLevels.parse(config['log.level'])!);
-  const logger = createLogger(levels);
+  const secrets = new SecretMask();
+  secrets.set(workerSecrets, secretsOf(config.raw, config.raw));
+  const logger = createLogger(levels, secrets);
   if (ignored.length > 0) {
     logger.warn({ keys: ignored }, `these configuration keys mean nothing here: ${ignored.join(', ')}`);
   }
@@ -55,7 +64,7 @@ export async function runWorker(config: WorkerConfig, ignored: readonly string[]
   const fatal = new Promise<unknown>(resolve => {
     onFatal = resolve;
   });
-  const starting = start(config, rest, metrics, levels, logger, kind, onFatal);
+  const starting = start(config, rest, { metrics, levels, secrets, logger, onFatal }, kind);
   const ended = Promise.race([signal, fatal]);
   const herder = await Promise.race([starting, ended.then(() => null)]);
   const reason = await ended;
@@ -84,23 +93,17 @@ function ending(failure: unknown): number {
 async function start(
   config: WorkerConfig,
   rest: RestServer,
-  metrics: WorkerMetrics,
-  levels: LogLevels,
-  logger: Logger,
+  given: Pick<StartOptions, 'metrics' | 'levels' | 'secrets' | 'logger' | 'onFatal'>,
   kind: WorkerKind,
-  onFatal: (error: unknown) => void,
 ): Promise<Herder> {
+  const { logger } = given;
   const host = config['rest.advertised.host.name'] ?? kind.host(config, new URL(rest.url).hostname);
   const options = {
     config,
-    pluginModules: pluginModules(config['plugin.path'], path => {
-      logger.warn({ path }, `plugin.path names ${path}, which does not exist; it is left out`);
-    }),
+    pluginModules: await pluginModules(config['plugin.path'], message => logger.warn({}, message)),
     workerId: `${host}:${config['rest.advertised.port'] ?? rest.port}`,
-    metrics,
-    levels,
-    logger,
-    onFatal,
+    scheme: rest.scheme,
+    ...given,
   };
   const herder = await untilReachable(() => kind.start(options), logger);
   rest.ready(herder);

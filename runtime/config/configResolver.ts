@@ -17,16 +17,16 @@ export class ConfigResolver {
     this.#providers = providers;
   }
 
-  /** Throws CONFIG_INVALID for a provider without a class, or of an unknown one. */
-  static create(
+  /** Rejects with CONFIG_INVALID for a provider without a class, or of an unknown one. */
+  static async create(
     worker: Pick<WorkerConfig, 'config.providers' | 'raw'>,
-    find: (className: string) => ConfigProviderPlugin | undefined,
-  ): ConfigResolver {
+    load: (className: string) => Promise<ConfigProviderPlugin | undefined>,
+  ): Promise<ConfigResolver> {
     const providers = new Map<string, ConfigProvider>();
     for (const name of worker['config.providers']) {
       const prefix = `config.providers.${name}.`;
       const className = worker.raw[`${prefix}class`];
-      const plugin = className === undefined ? undefined : find(className);
+      const plugin = className === undefined ? undefined : await load(className);
       if (plugin === undefined) {
         const problem = className === undefined ? `${prefix}class is missing` : `class ${className} could not be found`;
         throw new ConnectError('CONFIG_INVALID', `config provider ${name} cannot be set up: ${problem}`);
@@ -39,13 +39,21 @@ export class ConfigResolver {
   }
 
   async resolve(config: Config): Promise<Config> {
+    return (await this.resolveWithTtl(config)).config;
+  }
+
+  /** `ttlMs`: how long the values hold, the shortest of what providers say; null = for good. */
+  async resolveWithTtl(config: Config): Promise<{ readonly config: Config; readonly ttlMs: number | null }> {
     const wanted = this.#references(config);
-    if (wanted.size === 0) return config;
+    if (wanted.size === 0) return { config, ttlMs: null };
     const found = new Map<string, ReadonlyMap<string, string>>();
+    const ttls: number[] = [];
     for (const [id, { provider, path, keys }] of wanted) {
-      found.set(id, await this.#providers.get(provider)!.get(path, [...keys]));
+      const { values, ttlMs } = await this.#providers.get(provider)!.get(path, [...keys]);
+      found.set(id, values);
+      if (ttlMs !== undefined) ttls.push(ttlMs);
     }
-    return Object.fromEntries(
+    const resolved = Object.fromEntries(
       Object.entries(config).map(([name, value]) => [
         name,
         value.replace(
@@ -55,6 +63,7 @@ export class ConfigResolver {
         ),
       ]),
     );
+    return { config: resolved, ttlMs: ttls.length === 0 ? null : Math.min(...ttls) };
   }
 
   #references(config: Config): Map<string, { provider: string; path: string; keys: Set<string> }> {

@@ -48,7 +48,14 @@ export const workerKeys = {
     type: 'LIST',
     default: '',
     importance: 'MEDIUM',
-    documentation: 'Addresses of the REST API as URLs, such as http://:8083 for all interfaces.',
+    documentation:
+      'Addresses of the REST API as URLs, such as http://:8083 for all interfaces or https://connect.example:8443; several are separated by commas. TLS by listeners.https.ssl.*, or else the worker’s ssl.* keys.',
+  },
+  'read.only.listeners': {
+    type: 'LIST',
+    default: '',
+    importance: 'LOW',
+    documentation: 'Further addresses, as URLs, where the API is served without all that changes anything.',
   },
   'rest.advertised.host.name': {
     type: 'STRING',
@@ -62,13 +69,34 @@ export const workerKeys = {
     importance: 'LOW',
     documentation: 'Port under which others reach this worker; part of worker_id.',
   },
+  'rest.advertised.listener': {
+    type: 'STRING',
+    default: null,
+    oneOf: ['http', 'https'],
+    ignoreCase: true,
+    importance: 'LOW',
+    documentation: 'Which of `listeners` other workers use. Unset: http where there is one, else https.',
+  },
+  'rest.extension.classes': {
+    type: 'LIST',
+    default: '',
+    importance: 'LOW',
+    documentation:
+      'Kafka Connect’s key: org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension for basic authentication by rest.basic.auth.file; no other class is known.',
+  },
+  'rest.basic.auth.file': {
+    type: 'STRING',
+    default: null,
+    importance: 'LOW',
+    documentation:
+      'Property file of users and passwords (user=password) for basic authentication of the REST API, as Kafka’s PropertyFileLoginModule reads it. Switches it on.',
+  },
   'admin.listeners': {
     type: 'STRING',
     default: null,
     importance: 'LOW',
     documentation:
-      'Empty switches /admin off. Unset, it is served with the rest; an address of its own is not supported.',
-    check: (value: string) => (value === '' ? null : 'only unset and empty are supported'),
+      'Addresses, as URLs, where /admin is served, and nothing else. Empty switches it off. Unset, it is served with the rest.',
   },
   'access.control.allow.origin': {
     type: 'STRING',
@@ -301,7 +329,8 @@ export const workerKeys = {
     type: 'LIST',
     default: '',
     importance: 'LOW',
-    documentation: 'Plugin modules (.js, .mjs), or folders of them, beside the built-in plugins.',
+    documentation:
+      'Plugins beside the built-in ones: npm packages with a "millrace" key in package.json, folders of such packages (node_modules), or module files (.js, .mjs).',
   },
   'config.providers': {
     type: 'LIST',
@@ -329,7 +358,8 @@ export const workerKeys = {
     oneOf: ['disabled', 'preparing', 'enabled'],
     ignoreCase: true,
     importance: 'LOW',
-    documentation: 'Exactly-once delivery of sources: records and offsets in one transaction.',
+    documentation:
+      'Exactly-once delivery of sources: records and offsets in one transaction. In a cluster only; set preparing on all workers first, then enabled on all.',
   },
   'topic.creation.enable': {
     type: 'BOOLEAN',

@@ -56,6 +56,10 @@ export abstract class AbstractHerder {
   protected abstract written(name: string): void;
   /** Resolves when nothing of a stopped connector runs any more. */
   protected abstract stopped(name: string): Promise<void>;
+  /** Resolves when no task of a stopped source can write offsets any more, where that can be made sure of. */
+  protected abstract fence(name: string): Promise<void>;
+  /** Of the task configs of a source that delivers exactly once; undefined = at least once. */
+  protected abstract generation(name: string): number | undefined;
   protected abstract commitTasks(name: string, configs: readonly Config[]): Promise<void>;
   /** Ends what the kind of herder has of its own, with the tasks. */
   protected abstract end(): Promise<void>;
@@ -122,7 +126,7 @@ export abstract class AbstractHerder {
       const records = [connectorRecord(name, config)];
       // First, so that no task ever runs in another state.
       if (target !== 'STARTED') records.unshift(targetRecord(name, target));
-      await this.parts.configs.write(records);
+      await this.parts.configs.writeAsLeader(records);
       this.written(name);
       return { ...this.connectorInfo(name), tasks: [] };
     });
@@ -133,7 +137,7 @@ export abstract class AbstractHerder {
     await this.parts.validator.requireValid(config);
     return this.mutate(`configuring connector ${name}`, async () => {
       const created = this.parts.configs.state.connector(name) === null;
-      await this.parts.configs.write([connectorRecord(name, config)]);
+      await this.parts.configs.writeAsLeader([connectorRecord(name, config)]);
       this.written(name);
       const info = this.connectorInfo(name);
       return { created, info: created ? { ...info, tasks: [] } : info };
@@ -154,7 +158,7 @@ export abstract class AbstractHerder {
     this.requireWriter();
     return this.mutate(`deleting connector ${name}`, async () => {
       this.entry(name);
-      await this.parts.configs.write([connectorRecord(name, null), targetRecord(name, null)]);
+      await this.parts.configs.writeAsLeader([connectorRecord(name, null), targetRecord(name, null)]);
       this.written(name);
     });
   }
@@ -226,6 +230,7 @@ export abstract class AbstractHerder {
         );
       }
       await this.stopped(name);
+      await this.fence(name);
       return this.parts.offsets.alter(name, config, offsets);
     });
   }
@@ -234,8 +239,8 @@ export abstract class AbstractHerder {
     return pluginList(this.parts.worker.plugins);
   }
 
-  pluginConfig(name: string, version: string | null): readonly ConfigKeyInfo[] {
-    const keys = this.parts.validator.pluginKeys(name);
+  async pluginConfig(name: string, version: string | null): Promise<readonly ConfigKeyInfo[]> {
+    const keys = await this.parts.validator.pluginKeys(name);
     if (version !== null) requireVersion(this.parts.worker.plugins, name, version);
     return keys;
   }
@@ -268,7 +273,7 @@ export abstract class AbstractHerder {
   }
 
   protected supervisor(name: string): ConnectorSupervisor {
-    const { metrics, logger, config } = this.options;
+    const { metrics, logger, config, secrets } = this.options;
     return this.supervisors.get(
       name,
       () =>
@@ -276,8 +281,10 @@ export abstract class AbstractHerder {
           ...this.parts,
           metrics,
           logger,
+          secrets,
           owns: (connector, task) => this.owns(connector, task),
           commitTasks: (connector, configs) => this.commitTasks(connector, configs),
+          generation: connector => this.generation(connector),
           restartSettings: connector => restartSettings(connector, config),
           unknownKeys: connector => this.parts.validator.unknownKeys(connector),
         }),
@@ -288,8 +295,10 @@ export abstract class AbstractHerder {
     return this.mutate(`setting connector ${name} to ${target}`, async () => {
       const entry = this.require(name, `Unknown connector ${name}`);
       const records = [targetRecord(name, target)];
-      if (target === 'STOPPED' && entry.taskConfigs.length > 0) records.unshift(...taskRecords(name, []));
-      await this.parts.configs.write(records);
+      if (target === 'STOPPED') {
+        if (entry.taskConfigs.length > 0) records.unshift(...taskRecords(name, []));
+        await this.parts.configs.writeAsLeader(records);
+      } else await this.parts.configs.write(records);
       this.written(name);
     });
   }

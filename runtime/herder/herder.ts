@@ -76,6 +76,8 @@ export interface InternalRequests {
   readonly algorithms: readonly string[];
   /** From the owner of a connector, to the leader. */
   putTaskConfigs(name: string, configs: readonly Config[]): Promise<void>;
+  /** From a worker whose task is about to start, to the leader: earlier tasks of the source can write no more. */
+  fenceSourceTasks(name: string): Promise<void>;
 }
 
 /** Every method that names a connector rejects with RESOURCE_UNKNOWN for one that is not there, unless it says otherwise; every
@@ -126,7 +128,7 @@ export interface Herder {
   readonly internal: InternalRequests | null;
 
   plugins(): readonly PluginInfo[];
-  pluginConfig(name: string, version: string | null): readonly ConfigKeyInfo[];
+  pluginConfig(name: string, version: string | null): Promise<readonly ConfigKeyInfo[]>;
   validateConfig(plugin: string, config: Config): Promise<ConfigInfos>;
 
   close(): Promise<void>;

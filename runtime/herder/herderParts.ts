@@ -1,9 +1,11 @@
 /** What every herder stands on: the worker, the stores of its topics, and what reads them. */
 import type { Logger } from '../api/index.ts';
 import { ConfigResolver } from '../config/configResolver.ts';
+import type { SecretMask } from '../config/secretMask.ts';
 import type { WorkerConfig } from '../config/workerConfig.ts';
 import type { WorkerMetrics } from '../metrics/workerMetrics.ts';
-import { Worker } from '../worker/worker.ts';
+import type { TaskGuard } from '../worker/types.ts';
+import { Worker, type WorkerOptions } from '../worker/worker.ts';
 import { StatusBoard } from './lifecycle/statusBoard.ts';
 import type { Supervisors } from './lifecycle/supervisors.ts';
 import { ConnectorOffsetsApi } from './offsets/connectorOffsetsApi.ts';
@@ -13,10 +15,12 @@ import { ConnectorValidator } from './validation/connectorValidator.ts';
 
 export interface HerderOptions {
   readonly config: WorkerConfig;
-  readonly pluginModules: readonly string[];
+  readonly pluginModules: WorkerOptions['pluginModules'];
   /** host:port under which this worker is reached. */
   readonly workerId: string;
   readonly metrics: WorkerMetrics;
+  /** What logs and traces must not show. */
+  readonly secrets: SecretMask;
   readonly logger: Logger;
 }
 
@@ -44,7 +48,7 @@ export async function herderParts(
     const className = configs.state.connector(name)?.config['connector.class'];
     return (className && worker.plugins.find(className, 'source', 'sink')?.version) || null;
   };
-  const resolver = ConfigResolver.create(config, name => worker.plugins.find(name, 'config_provider'));
+  const resolver = await ConfigResolver.create(config, name => worker.plugins.loadIfFound(name, 'config_provider'));
   return {
     configs,
     statusStore,
@@ -57,7 +61,7 @@ export async function herderParts(
   };
 }
 
-export function startWorker(options: HerderOptions, supervisors: Supervisors): Promise<Worker> {
+export function startWorker(options: HerderOptions, supervisors: Supervisors, guard?: TaskGuard): Promise<Worker> {
   const { config, logger, metrics, pluginModules } = options;
-  return Worker.start({ config, pluginModules, logger, metrics, listener: supervisors.listener });
+  return Worker.start({ config, pluginModules, logger, metrics, listener: supervisors.listener, guard });
 }

@@ -1,6 +1,7 @@
 /**
  * All metrics of a worker process, in the main thread: the tasks' snapshots, the connectors' and tasks' states, and start-up counts; rendered for
- * Prometheus. Names and meanings are Kafka Connect's, as its JMX exporter rules spell them; connectors' own are `debezium_metrics_<name>`.
+ * Prometheus. Names and meanings are Kafka Connect's, as its JMX exporter rules spell them; sources' own are `debezium_metrics_<name>`, sinks'
+ * `millrace_sink_task_<name>`.
  */
 import type { Counter, Gauge, Registry } from 'prom-client';
 import type { TaskSnapshot } from './taskMeter.ts';
@@ -72,6 +73,7 @@ export class WorkerMetrics {
     task_failure: 0,
   };
   #restarts = 0;
+  readonly #restartsAhead = new Map<string, { connector: string; task: number | null; atMs: number }>();
   #states: () => readonly ConnectorState[] = () => [];
   #rebalances: (() => RebalanceState) | null = null;
   #registry: Promise<Registry> | null = null;
@@ -124,6 +126,13 @@ export class WorkerMetrics {
     this.#startups[`${what}_${success ? 'success' : 'failure'}`]++;
   }
 
+  /** Of a task, or the connector itself (null). `atMs` null = none is waited for. */
+  setNextRestart(connector: string, task: number | null, atMs: number | null): void {
+    const key = `${task ?? ''}:${connector}`;
+    if (atMs === null) this.#restartsAhead.delete(key);
+    else this.#restartsAhead.set(key, { connector, task, atMs });
+  }
+
   countRestart(): void {
     this.#restarts++;
   }
@@ -160,7 +169,21 @@ export class WorkerMetrics {
     };
     this.#fillWorker(set);
     if (this.#rebalances !== null) fillRebalances(set, this.#rebalances());
-    for (const entry of this.#tasks.values()) fillTask(set, entry);
+    const sinks = new Set(
+      this.#states()
+        .filter(({ type }) => type === 'sink')
+        .map(({ name }) => name),
+    );
+    for (const entry of this.#tasks.values()) fillTask(set, entry, sinks.has(entry.connector));
+    for (const { connector, task, atMs } of this.#restartsAhead.values()) {
+      const labels = { connector, task: task === null ? '' : String(task) };
+      set(
+        'millrace_worker_next_restart_timestamp_ms',
+        'When what failed is restarted, ms since the epoch.',
+        labels,
+        atMs,
+      );
+    }
   }
 
   #fillWorker(set: SetValue): void {
@@ -231,7 +254,8 @@ function fillRebalances(set: SetValue, state: RebalanceState): void {
   set(`${prefix}_time_since_last_rebalance_ms`, 'Time since the last rebalance, ms.', {}, Date.now() - state.lastMs);
 }
 
-function fillTask(set: SetValue, entry: TaskEntry): void {
+function fillTask(set: SetValue, entry: TaskEntry, isSink: boolean): void {
+  const own = isSink ? 'millrace_sink_task' : 'debezium_metrics';
   const labels = { connector: entry.connector, task: String(entry.task) };
   const { counters, gauges, timings, ownGauges, ownCounters } = entry.snapshot;
   for (const [name, value] of Object.entries(counters) as [TaskCounter, number][]) {
@@ -249,8 +273,8 @@ function fillTask(set: SetValue, entry: TaskEntry): void {
   }
   for (const [key, value] of [...Object.entries(ownGauges), ...Object.entries(ownCounters)]) {
     const [name, topic] = key.split(' ') as [string, string?];
-    const own = topic === undefined ? labels : { ...labels, topic };
-    set(`debezium_metrics_${name.replace(/[^a-zA-Z0-9_]/g, '_')}`, 'Reported by the connector.', own, value);
+    const labelled = topic === undefined ? labels : { ...labels, topic };
+    set(`${own}_${name.replace(/[^a-zA-Z0-9_]/g, '_')}`, 'Reported by the connector.', labelled, value);
   }
 }
 

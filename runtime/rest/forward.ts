@@ -6,6 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ConnectError } from '../api/index.ts';
 import type { ForwardRequest } from '../herder/forwardRequest.ts';
 import type { Herder } from '../herder/herder.ts';
+import type { WorkerAnswer, WorkerClient } from '../herder/workerClient.ts';
 
 const timeoutMs = 90_000;
 const passedOn = [
@@ -22,6 +23,7 @@ export async function forward(
   reply: FastifyReply,
   { url }: ForwardRequest,
   herder: Herder,
+  client: WorkerClient,
 ): Promise<unknown> {
   const target = new URL(request.url.slice(1), url);
   const hops = target.searchParams.get('forward');
@@ -37,31 +39,34 @@ export async function forward(
     const value = request.headers[name];
     if (typeof value === 'string') headers[name] = value;
   }
-  const body = Buffer.isBuffer(request.body) && request.body.length > 0 ? request.body : undefined;
+  const body = Buffer.isBuffer(request.body) && request.body.length > 0 ? request.body : null;
   await herder.tellOthers();
-  let answer: Response;
-  let text: string;
+  let answer: WorkerAnswer;
   try {
-    answer = await fetch(target, { method: request.method, headers, body, signal: AbortSignal.timeout(timeoutMs) });
-    text = await answer.text();
+    answer = await client.request(target, {
+      method: request.method,
+      headers,
+      body,
+      signal: AbortSignal.timeout(timeoutMs),
+    });
   } catch (error) {
-    const { cause, message } = error as Error;
+    const { message } = error as Error;
     throw new ConnectError(
       'CLUSTER_LEADER_UNREACHABLE',
-      `the worker at ${url}, which has to do this, does not answer: ${cause instanceof Error ? cause.message : message}. Send the request again in a moment.`,
+      `the worker at ${url}, which has to do this, does not answer: ${message}. Send the request again in a moment.`,
       { cause: error, retriable: true },
     );
   }
   // What the client asks this worker next shall know of it.
-  if (answer.ok) await herder.catchUp();
+  if (answer.status < 400) await herder.catchUp();
   reply.code(answer.status);
   for (const name of ['content-type', 'retry-after']) {
-    const value = answer.headers.get(name);
-    if (value !== null) reply.header(name, value);
+    const value = answer.headers[name];
+    if (value !== undefined) reply.header(name, value);
   }
-  const location = answer.headers.get('location');
+  const { location } = answer.headers;
   // The client knows this worker, and may not reach the other.
-  if (location !== null)
+  if (location !== undefined)
     reply.header('location', location.replace(/^\w+:\/\/[^/]+/, `${request.protocol}://${request.host}`));
-  return text === '' ? reply.send() : reply.send(text);
+  return answer.text === '' ? reply.send() : reply.send(answer.text);
 }

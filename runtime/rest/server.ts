@@ -1,22 +1,28 @@
 /**
  * The REST server: Kafka Connect's API with OpenAPI document, metrics, health and the status page. Listens before the worker is ready, so that
- * health can be asked; until then every other request gets 503.
+ * health can be asked; until then every other request gets 503. Up to three applications: the API, on any number of listeners; /admin, where it has
+ * addresses of its own; and the API without changes.
  */
 import swagger from '@fastify/swagger';
 import Fastify, { type FastifyInstance } from 'fastify';
-import { ConnectError, type Logger } from '../api/index.ts';
+import type { Logger } from '../api/index.ts';
 import type { RegistryRoute } from '../broker/embedded/registryApi.ts';
+import { serverTls } from '../config/restTls.ts';
 import { version } from '../config/version.ts';
 import type { WorkerConfig } from '../config/workerConfig.ts';
 import { ForwardRequest } from '../herder/forwardRequest.ts';
 import type { Herder } from '../herder/herder.ts';
+import { WorkerClient } from '../herder/workerClient.ts';
 import type { LogLevels } from '../metrics/logLevels.ts';
 import type { WorkerMetrics } from '../metrics/workerMetrics.ts';
+import { addBasicAuth, type Users, usersOf } from './basicAuth.ts';
 import { type RestContext, starting } from './context.ts';
 import { addCors } from './cors.ts';
 import { httpError, sendError, statusOf } from './errors.ts';
 import { forward } from './forward.ts';
-import { type ListenAddress, listenAddress } from './listenAddress.ts';
+import { HttpServer } from './httpServer.ts';
+import { type Listener, listenersOf, type Scheme } from './listeners.ts';
+import { addReadOnly } from './readOnly.ts';
 import { resource } from './resource.ts';
 import { addResponseHeaders } from './responseHeaders.ts';
 import { connectorRoutes } from './routes/connectorRoutes.ts';
@@ -40,26 +46,104 @@ const bodyLimitBytes = 16 * 1024 * 1024;
 const maxNameLength = 4096;
 
 export class RestServer {
-  readonly #app: FastifyInstance;
-  readonly #address: ListenAddress;
+  readonly #options: RestOptions;
+  readonly #users: Users | null;
+  readonly #client: WorkerClient;
+  readonly #apps: FastifyInstance[] = [];
+  readonly #servers: HttpServer[] = [];
+  #advertised!: HttpServer;
   #herder: Herder | null = null;
 
-  private constructor(app: FastifyInstance, address: ListenAddress) {
-    this.#app = app;
-    this.#address = address;
+  private constructor(options: RestOptions) {
+    this.#options = options;
+    this.#users = usersOf(options.config);
+    this.#client = new WorkerClient(options.config);
   }
 
+  /** Rejects with CONFIG_INVALID. */
   static async start(options: RestOptions): Promise<RestServer> {
-    const { config, logger } = options;
-    const address = listenAddress(config);
+    const { config } = options;
+    const listeners = listenersOf(config);
+    const server = new RestServer(options);
+    const adminKey = config['admin.listeners'];
+    try {
+      const main = await server.#listen(listeners.main, async app => {
+        await server.#addApi(app);
+        if (adminKey === null) loggerRoutes(app, server.#context());
+      });
+      server.#advertised = main[listeners.main.indexOf(listeners.advertised)]!;
+      if (listeners.admin.length > 0) {
+        await server.#listen(listeners.admin, async app => loggerRoutes(app, server.#context()));
+      }
+      if (listeners.readOnly.length > 0) {
+        await server.#listen(listeners.readOnly, async app => {
+          addReadOnly(app);
+          await server.#addApi(app);
+        });
+      }
+    } catch (error) {
+      await server.close();
+      throw error;
+    }
+    return server;
+  }
+
+  /** Begins to answer for this worker. */
+  ready(herder: Herder): void {
+    this.#herder = herder;
+  }
+
+  /** Where other workers and users are sent. */
+  get url(): string {
+    return this.#advertised.url;
+  }
+
+  get scheme(): Scheme {
+    return this.#advertised.listener.scheme;
+  }
+
+  get port(): number {
+    return this.#advertised.port;
+  }
+
+  /** Of all listeners. */
+  get urls(): readonly string[] {
+    return this.#servers.map(({ url }) => url);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#apps.map(app => app.close()));
+    await Promise.all(this.#servers.map(server => server.close()));
+  }
+
+  async #listen(
+    listeners: readonly Listener[],
+    addRoutes: (app: FastifyInstance) => Promise<void>,
+  ): Promise<HttpServer[]> {
+    const { config } = this.#options;
+    const app = this.#application();
+    this.#apps.push(app);
+    await addRoutes(app);
+    await app.ready();
+    const servers: HttpServer[] = [];
+    for (const listener of listeners) {
+      const tls = () => serverTls(config);
+      const server = await HttpServer.listen(listener, tls, (request, reply) => app.routing(request, reply));
+      servers.push(server);
+      this.#servers.push(server);
+    }
+    return servers;
+  }
+
+  /** With what holds for every request, and no routes yet. */
+  #application(): FastifyInstance {
+    const { config, logger } = this.#options;
     const app = Fastify({
       bodyLimit: bodyLimitBytes,
       exposeHeadRoutes: false,
-      forceCloseConnections: true,
       routerOptions: { ignoreTrailingSlash: true, maxParamLength: maxNameLength },
       frameworkErrors: (_error, _request, reply) => void sendError(reply, httpError(400)),
     });
-    const server = new RestServer(app, address);
     app.setValidatorCompiler(() => () => true);
     app.setSerializerCompiler(() => body => JSON.stringify(body));
     app.removeAllContentTypeParsers();
@@ -68,7 +152,7 @@ export class RestServer {
       let error: unknown = thrown;
       if (error instanceof ForwardRequest) {
         try {
-          return await forward(request, reply, error, server.#requireHerder());
+          return await forward(request, reply, error, this.#requireHerder(), this.#client);
         } catch (failure) {
           error = failure;
         }
@@ -80,6 +164,11 @@ export class RestServer {
     app.setNotFoundHandler((_request, reply) => sendError(reply, httpError(404)));
     addCors(app, config['access.control.allow.origin'], config['access.control.allow.methods']);
     addResponseHeaders(app, config['response.http.headers.config']);
+    if (this.#users !== null) addBasicAuth(app, this.#users);
+    return app;
+  }
+
+  async #addApi(app: FastifyInstance): Promise<void> {
     await app.register(swagger, {
       openapi: {
         info: {
@@ -89,49 +178,24 @@ export class RestServer {
         },
       },
     });
-    const context: RestContext = {
-      herder: () => server.#requireHerder(),
-      metrics: options.metrics,
-      levels: options.levels,
-    };
+    const context = this.#context();
     rootRoutes(app, context);
     connectorRoutes(app, context);
     lifecycleRoutes(app, context);
     offsetRoutes(app, context);
     pluginRoutes(app, context);
-    if (config['admin.listeners'] !== '') loggerRoutes(app, context);
     resource(app, '/openapi.json', 'worker', {
       GET: { summary: 'This document', handler: () => app.swagger() },
     });
-    registryRoutes(app, options.registry);
-    try {
-      await app.listen({ host: address.host, port: address.port });
-    } catch (error) {
-      throw new ConnectError(
-        'CONFIG_INVALID',
-        `cannot listen on ${address.host}:${address.port}: ${error instanceof Error ? error.message : String(error)}; choose another address by --listen`,
-        { cause: error },
-      );
-    }
-    return server;
+    registryRoutes(app, this.#options.registry);
   }
 
-  /** Begins to answer for this worker. */
-  ready(herder: Herder): void {
-    this.#herder = herder;
-  }
-
-  get url(): string {
-    return `http://${this.#address.shown}:${this.port}`;
-  }
-
-  get port(): number {
-    const address = this.#app.server.address();
-    return typeof address === 'object' && address !== null ? address.port : this.#address.port;
-  }
-
-  async close(): Promise<void> {
-    await this.#app.close();
+  #context(): RestContext {
+    return {
+      herder: () => this.#requireHerder(),
+      metrics: this.#options.metrics,
+      levels: this.#options.levels,
+    };
   }
 
   #requireHerder(): Herder {

@@ -50,7 +50,13 @@ export interface SourceProducerSettings {
   readonly maxRecordBytes: number;
 }
 
-export function sourceProducer(clientId: string, connector: Config, worker: WorkerConfig): SourceProducerSettings {
+/** `transactions`: for exactly-once delivery; overrides of transactional.id and enable.idempotence mean nothing then, as in Kafka Connect. */
+export function sourceProducer(
+  clientId: string,
+  connector: Config,
+  worker: WorkerConfig,
+  transactions?: { readonly transactionalId: string; readonly defaultTimeoutMs: number },
+): SourceProducerSettings {
   const {
     'client.id': ownClientId,
     'batch.size': batchSize,
@@ -63,6 +69,15 @@ export function sourceProducer(clientId: string, connector: Config, worker: Work
     'linger.ms': _lingerMs,
     ...settings
   } = settingsOf('producer', connector, worker);
+  if (transactions !== undefined) {
+    if (acks !== undefined && !['all', '-1'].includes(acks.trim().toLowerCase())) {
+      throw new ConnectError(
+        'CONFIG_INVALID',
+        `Invalid value ${acks} for configuration acks of the producer: exactly-once delivery needs acks=all`,
+      );
+    }
+    delete settings['transactional.id'];
+  }
   const allAcks = ['all', '-1'].includes(oneOf('acks', acks ?? 'all', ['all', '-1', '0', '1']));
   const maxRequestBytes = maxRequest === undefined ? undefined : integer('max.request.size', maxRequest);
   return {
@@ -70,11 +85,15 @@ export function sourceProducer(clientId: string, connector: Config, worker: Work
       clientId: ownClientId ?? clientId,
       compression: oneOf('compression.type', compression ?? 'none', compressions),
       // Kafka has no idempotence without all acknowledgements.
-      idempotent: idempotence === undefined ? allAcks : idempotence === 'true',
+      idempotent: transactions !== undefined || (idempotence === undefined ? allAcks : idempotence === 'true'),
       acks: allAcks ? -1 : acks === '1' ? 1 : 0,
       maxRequestBytes,
       deliveryTimeoutMs: deliveryTimeout === undefined ? undefined : integer('delivery.timeout.ms', deliveryTimeout),
       settings,
+      ...(transactions !== undefined && {
+        transactionalId: transactions.transactionalId,
+        transactionTimeoutMs: transactions.defaultTimeoutMs,
+      }),
     },
     batchBytes:
       batchSize === undefined

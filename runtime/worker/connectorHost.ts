@@ -37,7 +37,7 @@ export class ConnectorHost {
   /** Rejects where the connector does not start. */
   async start(name: string, config: Config, target: TargetState): Promise<void> {
     await this.stop(name);
-    const connector = this.#options.plugins.connector(config['connector.class'] ?? '').createConnector();
+    const connector = (await this.#options.plugins.loadConnector(config['connector.class'] ?? '')).createConnector();
     const hosted: Hosted = { config, connector, running: null };
     this.#hosted.set(name, hosted);
     if (target === 'STARTED') await this.#run(name, hosted);

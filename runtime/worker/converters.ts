@@ -25,12 +25,12 @@ export interface ConverterSources {
   readonly plugins: PluginRegistry;
 }
 
-export function createConverters(connector: Config, sources: ConverterSources): Converters {
+export async function createConverters(connector: Config, sources: ConverterSources): Promise<Converters> {
   const header = chosen('header.converter', connector, sources.worker);
-  const headerPlugin = sources.plugins.require(header.name, 'header_converter');
+  const headerPlugin = await sources.plugins.load(header.name, 'header_converter');
   return {
-    key: create('key.converter', true, connector, sources),
-    value: create('value.converter', false, connector, sources),
+    key: await create('key.converter', true, connector, sources),
+    value: await create('value.converter', false, connector, sources),
     header: { className: headerPlugin.className, converter: headerPlugin.create(header.settings) },
   };
 }
@@ -40,9 +40,14 @@ export async function closeConverters(converters: Converters): Promise<void> {
   await converters.value.converter.close?.();
 }
 
-function create(key: ConverterKey, isKey: boolean, connector: Config, sources: ConverterSources): NamedConverter {
+async function create(
+  key: ConverterKey,
+  isKey: boolean,
+  connector: Config,
+  sources: ConverterSources,
+): Promise<NamedConverter> {
   const { name, settings } = chosen(key, connector, sources.worker);
-  const plugin = sources.plugins.require(name, 'converter');
+  const plugin = await sources.plugins.load(name, 'converter');
   return {
     className: plugin.className,
     converter: plugin.create(settings, isKey, sources.registry),

@@ -5,7 +5,7 @@ import type { WorkerConfig } from '../config/workerConfig.ts';
 import type { ConverterSources } from './converters.ts';
 import type { ConnectorOffsets } from './offsets/connectorOffsets.ts';
 import type { PluginRegistry } from './pluginRegistry.ts';
-import type { TaskListener } from './types.ts';
+import type { TaskGuard, TaskListener } from './types.ts';
 
 export interface TaskDeps {
   readonly config: WorkerConfig;
@@ -14,5 +14,6 @@ export interface TaskDeps {
   readonly converterSources: ConverterSources;
   readonly offsets: (connector: string, config: Config) => Promise<ConnectorOffsets>;
   readonly listener: TaskListener;
+  readonly guard: TaskGuard;
   readonly logger: Logger;
 }

@@ -21,6 +21,7 @@ import type { TaskRunner } from './taskRunner.ts';
 import {
   type FailureReport,
   type TargetState,
+  type TaskGuard,
   type TaskId,
   type TaskListener,
   type TaskRequest,
@@ -37,6 +38,7 @@ export interface TaskHostOptions {
   readonly config: WorkerConfig;
   readonly plugins: PluginRegistry;
   readonly listener: TaskListener;
+  readonly guard: TaskGuard;
   readonly logger: Logger;
 }
 
@@ -62,6 +64,7 @@ export class TaskHost implements TaskExecutor {
       },
       offsets: (connector, config) => this.offsets(connector, config),
       listener: options.listener,
+      guard: options.guard,
       logger: options.logger,
     };
   }
@@ -156,6 +159,7 @@ export class TaskHost implements TaskExecutor {
           replicationFactor: config['offset.storage.replication.factor'],
           create: config['internal.topics.automatic.creation.enable'],
           clientId: `${config['group.id']}-offsets`,
+          follow: config['exactly.once.source.support'] === 'enabled',
         },
         logger,
       );

@@ -21,17 +21,18 @@ export class TransformChain {
   }
 
   /** null where the config has no transforms: records need not be made. */
-  static fromConfig(config: Config, plugins: PluginRegistry): TransformChain | null {
+  static async fromConfig(config: Config, plugins: PluginRegistry): Promise<TransformChain | null> {
     const names = list(config.transforms);
     if (names.length === 0) return null;
     const predicates = new Map<string, Predicate>();
     for (const name of list(config.predicates)) {
-      const predicate = plugins.require(type(config, 'predicates', name), 'predicate').create();
+      const predicate = (await plugins.load(type(config, 'predicates', name), 'predicate')).create();
       predicate.configure(settingsOf(config, `predicates.${name}.`));
       predicates.set(name, predicate);
     }
-    const links = names.map(name => {
-      const plugin = plugins.require(type(config, 'transforms', name), 'transformation');
+    const links: Link[] = [];
+    for (const name of names) {
+      const plugin = await plugins.load(type(config, 'transforms', name), 'transformation');
       const transformation = plugin.create();
       const { predicate: predicateName, negate, ...settings } = settingsOf(config, `transforms.${name}.`);
       transformation.configure(settings);
@@ -39,8 +40,8 @@ export class TransformChain {
       if (predicate === undefined) {
         throw invalid(`transforms.${name}.predicate`, `there is no predicate named ${predicateName} in "predicates"`);
       }
-      return { className: plugin.className, transformation, predicate, negate: /^true$/i.test(negate ?? '') };
-    });
+      links.push({ className: plugin.className, transformation, predicate, negate: /^true$/i.test(negate ?? '') });
+    }
     return new TransformChain(links, [...predicates.values()]);
   }
 

@@ -20,6 +20,19 @@ export interface TaskRequest {
   readonly connectorConfig: Config;
   readonly taskConfig: Config;
   readonly target: TargetState;
+  /** Of the set of task configs, for exactly-once delivery of a source; absent = at least once. */
+  readonly generation?: number;
+}
+
+/** What a task that delivers exactly once has to know before it writes, asked in this order around the making of its producer. */
+export type TaskQuestion =
+  /** Resolves when no task of an earlier set of task configs can write any more. */
+  | 'fenced'
+  /** Rejects where the task is no longer this worker's, or newer task configs are there. */
+  | 'current';
+
+export interface TaskGuard {
+  ask(question: TaskQuestion, id: TaskId, generation: number): Promise<void>;
 }
 
 export interface FailureReport {

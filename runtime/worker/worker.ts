@@ -9,12 +9,19 @@ import type { WorkerConfig } from '../config/workerConfig.ts';
 import type { TaskSnapshot } from '../metrics/taskMeter.ts';
 import { ConnectorHost, type ConnectorListener } from './connectorHost.ts';
 import type { OffsetChange } from './offsets/offsetStore.ts';
-import { PluginRegistry } from './pluginRegistry.ts';
+import { type DeclaredModule, PluginRegistry } from './pluginRegistry.ts';
 import type { SourcePosition } from './source/offsetTracker.ts';
 import { TaskHost } from './taskHost.ts';
 import { installTestHooks } from './testHooks.ts';
 import { TaskPool } from './threads/taskPool.ts';
-import { type TargetState, type TaskId, type TaskListener, type TaskRequest, taskKey } from './types.ts';
+import {
+  type TargetState,
+  type TaskGuard,
+  type TaskId,
+  type TaskListener,
+  type TaskRequest,
+  taskKey,
+} from './types.ts';
 
 export type WorkerListener = TaskListener & ConnectorListener;
 
@@ -25,14 +32,19 @@ export interface MetricsSink {
 
 export interface WorkerOptions {
   readonly config: WorkerConfig;
-  /** URLs of modules that export `plugins`; task threads import the same. */
-  readonly pluginModules: readonly string[];
+  /** A URL alone: of a module that has to be imported to know what is in it. */
+  readonly pluginModules: readonly (DeclaredModule | string)[];
   readonly listener: WorkerListener;
+  /** Asked by tasks that deliver exactly once; a worker alone has none. */
+  readonly guard?: TaskGuard;
   readonly metrics: MetricsSink;
   readonly logger: Logger;
 }
 
 const metricsMs = 1_000;
+
+/** Of a worker that runs alone: there is nobody to be fenced. */
+const noGuard: TaskGuard = { ask: async () => {} };
 
 export class Worker {
   readonly plugins: PluginRegistry;
@@ -45,14 +57,14 @@ export class Worker {
   readonly #removeTestHooks: () => void;
 
   private constructor(options: WorkerOptions, plugins: PluginRegistry, host: TaskHost) {
-    const { config, pluginModules, listener, logger } = options;
+    const { config, listener, logger, guard = noGuard } = options;
     this.#options = options;
     this.plugins = plugins;
     this.#host = host;
     const onMetrics = (id: TaskId, snapshot: TaskSnapshot): void => {
       if (this.#tasks.has(taskKey(id))) options.metrics.updateTask(id, snapshot);
     };
-    this.#pool = new TaskPool({ host, config, pluginModules, listener, onMetrics, logger });
+    this.#pool = new TaskPool({ host, config, pluginModules: plugins.modules, listener, guard, onMetrics, logger });
     this.#connectors = new ConnectorHost({
       plugins,
       offsets: (name, connectorConfig) => host.offsets(name, connectorConfig),
@@ -67,9 +79,9 @@ export class Worker {
   }
 
   static async start(options: WorkerOptions): Promise<Worker> {
-    const { config, listener, logger } = options;
-    const plugins = await PluginRegistry.load(options.pluginModules);
-    const host = await TaskHost.open({ config, plugins, listener, logger });
+    const { config, listener, logger, guard = noGuard } = options;
+    const plugins = await PluginRegistry.open(options.pluginModules);
+    const host = await TaskHost.open({ config, plugins, listener, guard, logger });
     return new Worker(options, plugins, host);
   }
 
@@ -131,7 +143,7 @@ export class Worker {
       changes === null
         ? (await offsets.list()).map(({ partition }) => ({ partition, offset: null }))
         : (changes as readonly OffsetChange[]);
-    const plugin = this.plugins.require(config['connector.class'] ?? '', 'source');
+    const plugin = await this.plugins.load(config['connector.class'] ?? '', 'source');
     const hook = plugin.createConnector();
     const pairs = all.map(({ partition, offset }): readonly [SourcePartition, SourceOffset | null] => [
       partition,

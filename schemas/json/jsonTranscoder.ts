@@ -5,7 +5,7 @@
 import type { RowTranscoder } from '../converter.ts';
 import type { Schema } from '../data/index.ts';
 import { OutputBuffer } from '../outputBuffer.ts';
-import type { Layout, WireRows } from '../transcode/layout.ts';
+import { type Layout, type LongSlot, longAt, type WireRows } from '../transcode/layout.ts';
 import { shiftOf } from '../transcode/plainColumn.ts';
 import { ColumnFinder, columnOrder, type RowLayout, structOf } from '../transcode/rowColumns.ts';
 import { layoutError, RowFault, rowError, SliceFault } from '../transcode/rowErrors.ts';
@@ -176,7 +176,7 @@ class StepCompiler {
         this.#pending.push({ encode: compileJsonEncoder(schema, this.#options), slot: layout.slot });
         return;
       case 'long':
-        this.#step(this.#long(schema, layout.slot));
+        this.#step(this.#long(schema, layout));
         return;
       case 'text':
         this.#text(layout.parts);
@@ -234,15 +234,17 @@ class StepCompiler {
     this.text('}');
   }
 
-  #long(schema: Schema, slot: number): Step {
+  #long(schema: Schema, long: LongSlot): Step {
+    const { slot } = long;
     const ifNull = nullStep(jsonOfNull(schema, this.#options), RowFault.longNotAllowed);
     const isLong = schema.type === 'INT64';
     const shift = isLong ? 0 : shiftOf(schema);
     return (rows, index, out) => {
-      if (rows.longNulls?.[slot]?.[index] === 1) ifNull(rows, index, out);
-      else if (isLong) writeInt64(out, rows.longs[slot][index]);
+      const at = longAt(rows, long, index);
+      if (rows.longNulls?.[slot]?.[at] === 1) ifNull(rows, index, out);
+      else if (isLong) writeInt64(out, rows.longs[slot][at]);
       else {
-        const value = Number(rows.longs[slot][index]);
+        const value = Number(rows.longs[slot][at]);
         if ((value << shift) >> shift !== value) throw rowError(RowFault.longNotAllowed, -1, index);
         writeInt32(out, value);
       }
@@ -256,7 +258,7 @@ class StepCompiler {
       else {
         const { slot } = part;
         this.#step((rows, index, out) => {
-          writeInt64(out, rows.longs[slot][index]);
+          writeInt64(out, rows.longs[slot][longAt(rows, part, index)]);
         });
       }
     }

@@ -4,6 +4,7 @@
  */
 import type { SchemaType } from '../data/index.ts';
 import type { ColumnWire } from './layout.ts';
+import { fractionBytes, packedDecimalBytes } from './packed.ts';
 import { RowFault } from './rowErrors.ts';
 
 export interface ColumnSource {
@@ -12,13 +13,14 @@ export interface ColumnSource {
   readonly fixedBytes: number;
 }
 
-/** Null where no value of the schema type has this form. `scale` is a Decimal schema's. */
+/** Null where no value of the schema type has this form. `scale` is a Decimal schema's; `linear` and `names` are places in the program's lists. */
 export function columnSource(
   wire: ColumnWire,
   type: SchemaType,
   scale: number | null,
   column: number,
   linear: number,
+  names: number,
 ): ColumnSource | null {
   const fail = (fault: RowFault): string => `fail(${fault},${column},i);`;
   const length = (bytes: number): string => `if(n!==${bytes})${fail(RowFault.columnLength)}`;
@@ -142,6 +144,82 @@ export function columnSource(
     case 'uuid':
       if (type !== 'STRING') return null;
       return { source: `${length(16)}o[w]=72;w=uuidText(o,w+1,b,p);`, fixedBytes: 37 };
+    case 'bytes-mysql': {
+      if (type !== 'BYTES' || scale !== null) return null;
+      const size = `n>${wire.length | 0}?n:${wire.length | 0}`;
+      return {
+        source: `k=${size};if(w+k>lim){o=grow(s,out,w,k);v=s.v;lim=o.length-s.fixed;}w=putPadded(o,w,b,p,q,k);`,
+        fixedBytes: 5,
+      };
+    }
+    case 'decimal-mysql':
+      if (scale === null || !Number.isSafeInteger(scale)) return null;
+      return {
+        source: `${length(packedDecimalBytes(wire.precision, scale))}y=shortPacked(b,p,q,${scale});if(y===y)w=writeUnscaled(o,w,y);else{o=putBig(s,out,w,b,p,q,longPacked,${scale},${column},i);v=s.v;w=out.position;lim=o.length-s.fixed;}`,
+        fixedBytes: 8,
+      };
+    case 'date-mysql':
+      if (type !== 'INT32') return null;
+      return { source: 'w=writeInt(o,w,y);', fixedBytes: 5 };
+    case 'datetime-mysql': {
+      if (type !== 'INT64') return null;
+      const write = wire.unit === 'ms' ? 'w=writeSafe(o,w,y*1000+Math.floor(x/1000));' : 'w=writeMicros(o,w,y,x);';
+      return { source: `x=${fractionSource(wire.digits, 5)};${write}`, fixedBytes: 10 };
+    }
+    case 'timestamp-mysql':
+      if (type !== 'STRING') return null;
+      return { source: `w=writeTimestamp(o,w,y,x,${wire.digits | 0});`, fixedBytes: 28 };
+    case 'time-mysql':
+      if (type !== 'INT64') return null;
+      return {
+        source: `${length(3 + fractionBytes(wire.digits))}w=writeSafe(o,w,packedDuration(b,p,${wire.digits | 0}));`,
+        fixedBytes: 10,
+      };
+    case 'year-mysql':
+      if (type !== 'INT32') return null;
+      return { source: `${length(1)}x=b[p];if(x!==0)x+=1900;w=writeInt(o,w,x);`, fixedBytes: 3 };
+    case 'name-le':
+      if (type !== 'STRING') return null;
+      return {
+        source: `if(n!==1&&n!==2)${fail(RowFault.columnLength)}z=s.K[${names}][n===1?b[p]:bv.getUint16(p,true)];if(z===undefined)${fail(RowFault.malformedValue)}if(w+z.length>lim){o=grow(s,out,w,z.length);v=s.v;lim=o.length-s.fixed;}w=putBlock(o,v,w,z);`,
+        fixedBytes: 0,
+      };
+  }
+}
+
+/** What a slice that has its form stands for null by; null where none does. Leaves in x and y what the value is made of. */
+export function nullSource(wire: ColumnWire, column: number): { readonly check: string; readonly test: string } | null {
+  const length = (bytes: number): string => `if(n!==${bytes})fail(${RowFault.columnLength},${column},i);`;
+  switch (wire.wire) {
+    case 'decimal-t':
+      return { check: '', test: 'notFiniteText(b,p,q)' };
+    case 'numeric-pg':
+      return { check: '', test: 'notFiniteNumeric(b,p,q)' };
+    case 'date-mysql':
+      return { check: `${length(3)}y=packedDate(b,p);`, test: 'y!==y' };
+    case 'datetime-mysql':
+      return { check: `${length(5 + fractionBytes(wire.digits))}y=packedMoment(b,p);`, test: 'y!==y' };
+    case 'timestamp-mysql':
+      return {
+        check: `${length(4 + fractionBytes(wire.digits))}y=bv.getUint32(p);x=${fractionSource(wire.digits, 4)};`,
+        test: 'y===0&&x===0',
+      };
+    default:
+      return null;
+  }
+}
+
+/** The fraction at p + `offset` in microseconds. */
+function fractionSource(digits: number, offset: number): string {
+  switch (fractionBytes(digits)) {
+    case 0:
+      return '0';
+    case 1:
+      return `b[p+${offset}]*10000`;
+    case 2:
+      return `bv.getUint16(p+${offset})*100`;
+    default:
+      return `b[p+${offset}]<<16|bv.getUint16(p+${offset + 1})`;
   }
 }
 

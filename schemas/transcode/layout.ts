@@ -29,12 +29,28 @@ export type ColumnWire =
   | { readonly wire: 'float-t' }
   /** UTF-8 bytes that are the string (or the bytes) itself. `skip` leading bytes are left out (jsonb's version byte). */
   | { readonly wire: 'utf8' | 'bytes'; readonly skip?: number }
+  /** Bytes whose trailing zero bytes were left out: there are `length` of them. */
+  | { readonly wire: 'bytes-mysql'; readonly length: number }
   /** `\x` and hex digits. */
   | { readonly wire: 'hex-t' }
   /** A decimal number, as text or in PostgreSQL's binary numeric, for a Decimal schema. NaN and infinities, which a Decimal cannot hold, are null; more fraction digits than the schema's scale are an error. */
   | { readonly wire: 'decimal-t' | 'numeric-pg' }
   /** Sixteen bytes, written as a UUID's 36 characters. */
   | { readonly wire: 'uuid' }
+  /** As MySQL's log has a DECIMAL: groups of nine digits in four bytes, for a Decimal schema. `precision` digits in all, of which the schema's scale are behind the point. */
+  | { readonly wire: 'decimal-mysql'; readonly precision: number }
+  /** A date in three bytes, as days since 1970. One that does not exist, as MySQL can store, is null. */
+  | { readonly wire: 'date-mysql' }
+  /** Date and time in five bytes and those of `digits` of a second's fraction, in ms or µs since 1970. One that does not exist is null. */
+  | { readonly wire: 'datetime-mysql'; readonly digits: number; readonly unit: 'ms' | 'us' }
+  /** Seconds since 1970 and the fraction, as ISO text in UTC with `digits` behind the point; zero is null. */
+  | { readonly wire: 'timestamp-mysql'; readonly digits: number }
+  /** A duration in three bytes and those of the fraction, in µs. */
+  | { readonly wire: 'time-mysql'; readonly digits: number }
+  /** A byte counted from 1900; 0 is the year 0. */
+  | { readonly wire: 'year-mysql' }
+  /** The number of a name, in one or two bytes, little end first. */
+  | { readonly wire: 'name-le'; readonly names: readonly string[] }
   /** What the vocabulary lacks: a plain function from the slice to the Connect value of the column's schema. */
   | { readonly wire: 'function'; readonly decode: (bytes: Buffer, start: number, end: number) => unknown };
 
@@ -76,10 +92,10 @@ export type Layout =
   | { readonly kind: 'constant'; readonly value: unknown }
   /** The same value in all records of a batch: `rows.constants[slot]`. */
   | { readonly kind: 'batch'; readonly slot: number }
-  /** An integer of its own in each record: `rows.longs[slot][i]`; null where `rows.longNulls?.[slot]?.[i]` is 1. */
-  | { readonly kind: 'long'; readonly slot: number }
+  /** An integer of its own in each record: `rows.longs[slot][i]`; null where `rows.longNulls?.[slot]?.[i]` is 1. Or one of its group, never null. */
+  | ({ readonly kind: 'long' } & LongSlot)
   /** A string made of fixed text and integers of the record, such as PostgreSQL's `["1","2"]`. Its longs are never null: use a choice of texts. */
-  | { readonly kind: 'text'; readonly parts: readonly (string | { readonly slot: number })[] }
+  | { readonly kind: 'text'; readonly parts: readonly (string | LongSlot)[] }
   /** One of a few layouts, by `rows.choices[slot][i]`. */
   | { readonly kind: 'choice'; readonly slot: number; readonly of: readonly Layout[] }
   /** A struct read from the row at `rows.positions[slot][i]`; null where that is -1. */
@@ -90,13 +106,25 @@ export type Layout =
       readonly columns: readonly ColumnLayout[];
     };
 
-/** The rows of one batch as they came, and what else its records are made of. All per-record arrays have at least `count` entries. */
+/** Where an integer stands: in `rows.longs[slot]`, at the record's place or, where it is the same for a group of records, at the group's. */
+export interface LongSlot {
+  readonly slot: number;
+  readonly isGrouped?: true;
+}
+
+/** The rows of one batch as they came, and what else its records are made of. All per-record arrays have at least `count` entries, those of groups one for each. */
 export interface WireRows {
   readonly bytes: Buffer;
   readonly count: number;
   readonly positions: readonly Int32Array[];
   readonly longs: readonly BigInt64Array[];
   readonly longNulls?: readonly (Uint8Array | undefined)[];
+  /** The group of each record, counted from 0: neighbours mostly have the same. What they share is written once a group. */
+  readonly groups?: Int32Array;
   readonly choices: readonly Uint8Array[];
   readonly constants: readonly unknown[];
 }
+
+/** Where record `index` has that integer. */
+export const longAt = (rows: WireRows, { isGrouped }: LongSlot, index: number): number =>
+  isGrouped ? rows.groups![index] : index;

@@ -4,6 +4,17 @@ import { Decimal, decimalScale, type Schema } from '../data/index.ts';
 import type { ColumnWire } from './layout.ts';
 import { type LinearWire, linearValue } from './linear.ts';
 import {
+  fractionBytes,
+  longPacked,
+  packedDate,
+  packedDecimalBytes,
+  packedDuration,
+  packedFraction,
+  packedMoment,
+  shortPacked,
+  writeTimestamp,
+} from './packed.ts';
+import {
   floatText,
   hexLength,
   longDecimal,
@@ -118,6 +129,59 @@ export function sliceReader(schema: Schema, wire: ColumnWire): ReadSlice {
         uuidText(uuid, 0, b, sized(p, q, 16));
         return uuid.toString('latin1');
       };
+    case 'bytes-mysql':
+      return (b, _v, p, q) => {
+        const out = Buffer.alloc(Math.max(wire.length, q - p));
+        b.copy(out, 0, p, q);
+        return out;
+      };
+    case 'decimal-mysql': {
+      const decimal = decimalReader(schema, shortPacked, longPacked);
+      const length = packedDecimalBytes(wire.precision, decimalScale(schema));
+      return (b, _v, p, q) => decimal(b, sized(p, q, length), q);
+    }
+    case 'date-mysql':
+      return (b, _v, p, q) => orNull(packedDate(b, sized(p, q, 3)));
+    case 'datetime-mysql': {
+      const { digits, unit } = wire;
+      const length = 5 + fractionBytes(digits);
+      return (b, _v, p, q) => {
+        const seconds = packedMoment(b, sized(p, q, length));
+        if (Number.isNaN(seconds)) return null;
+        const micros = packedFraction(b, p + 5, digits);
+        if (unit === 'ms') return BigInt(seconds * 1000 + Math.floor(micros / 1000));
+        return BigInt(seconds) * 1_000_000n + BigInt(micros);
+      };
+    }
+    case 'timestamp-mysql': {
+      const { digits } = wire;
+      const length = 4 + fractionBytes(digits);
+      return (b, v, p, q) => {
+        const seconds = v.getUint32(sized(p, q, length));
+        const micros = packedFraction(b, p + 4, digits);
+        if (seconds === 0 && micros === 0) return null;
+        return utf8Text(moment, 1, writeTimestamp(moment, 0, seconds, micros, digits));
+      };
+    }
+    case 'time-mysql': {
+      const { digits } = wire;
+      const length = 3 + fractionBytes(digits);
+      return (b, _v, p, q) => BigInt(packedDuration(b, sized(p, q, length), digits));
+    }
+    case 'year-mysql':
+      return (b, _v, p, q) => {
+        const year = b[sized(p, q, 1)];
+        return year === 0 ? 0 : year + 1900;
+      };
+    case 'name-le': {
+      const { names } = wire;
+      return (b, _v, p, q) => {
+        if (q - p !== 1 && q - p !== 2) throw new SliceFault(RowFault.columnLength);
+        const name = names[b.readUIntLE(p, q - p)];
+        if (name === undefined) throw new SliceFault(RowFault.malformedValue);
+        return name;
+      };
+    }
     case 'function': {
       const { decode } = wire;
       return (b, _v, p, q) => {
@@ -132,6 +196,8 @@ export function sliceReader(schema: Schema, wire: ColumnWire): ReadSlice {
 }
 
 const uuid = Buffer.alloc(36);
+const moment = Buffer.alloc(32);
+const orNull = (value: number): number | null => (Number.isNaN(value) ? null : value);
 
 /** p, where the slice has that length. */
 function sized(p: number, q: number, length: number): number {

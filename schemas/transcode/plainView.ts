@@ -3,7 +3,7 @@
  * against which generated code is tested. Each layout is compiled once to a tree of readers; a record costs no more than its values.
  */
 import { type Schema, Struct } from '../data/index.ts';
-import type { Layout, WireRows } from './layout.ts';
+import { type Layout, type LongSlot, longAt, type WireRows } from './layout.ts';
 import { shiftOf, sliceReader } from './plainColumn.ts';
 import { AbsentValue, ColumnFinder, columnOrder, type RowLayout, structOf } from './rowColumns.ts';
 import { layoutError, RowFault, rowError, SliceFault } from './rowErrors.ts';
@@ -44,7 +44,7 @@ function compile(schema: Schema, layout: Layout): Read {
       return rows => rows.constants[slot];
     }
     case 'long':
-      return longReader(schema, layout.slot);
+      return longReader(schema, layout);
     case 'text':
       return textReader(layout.parts);
     case 'choice': {
@@ -76,7 +76,12 @@ function structReader(schema: Schema, layouts: readonly Layout[]): Read {
   };
 }
 
-function longReader(schema: Schema, slot: number): Read {
+function longReader(schema: Schema, long: LongSlot): Read {
+  const { slot } = long;
+  if (long.isGrouped) {
+    const ofRecord = longReader(schema, { slot });
+    return (rows, index) => ofRecord(rows, longAt(rows, long, index));
+  }
   if (schema.type === 'INT64')
     return (rows, index) => (rows.longNulls?.[slot]?.[index] === 1 ? null : rows.longs[slot][index]);
   const shift = shiftOf(schema);
@@ -91,7 +96,8 @@ function longReader(schema: Schema, slot: number): Read {
 function textReader(parts: Extract<Layout, { kind: 'text' }>['parts']): Read {
   return (rows, index) => {
     let text = '';
-    for (const part of parts) text += typeof part === 'string' ? part : rows.longs[part.slot][index];
+    for (const part of parts)
+      text += typeof part === 'string' ? part : rows.longs[part.slot][longAt(rows, part, index)];
     return text;
   };
 }

@@ -15,14 +15,18 @@ export interface Program {
   readonly source: string;
   readonly blocks: readonly (readonly BlockPart[])[];
   readonly functions: readonly { readonly schema: Schema; readonly decode: Decode }[];
+  /** Names that rows have by their number. */
+  readonly names: readonly (readonly string[])[];
   readonly linears: readonly Extract<ColumnWire, { wire: 'int32be-linear' | 'int64be-linear' }>[];
   /** Upper bound of all bytes of a record that are not in blocks, slices or values of functions. */
   readonly fixedBytes: number;
   /** Columns of the widest row whose slices have to be remembered. */
   readonly scratchColumns: number;
+  readonly stretches: number;
   readonly slots: {
     readonly positions: ReadonlySet<number>;
     readonly longs: ReadonlySet<number>;
+    readonly groupLongs: ReadonlySet<number>;
     readonly choices: ReadonlySet<number>;
   };
 }

@@ -3,7 +3,7 @@
  * value, null or substitute. See generate.ts for the variables.
  */
 import { decimalScale, isDecimal, type Schema } from '../data/index.ts';
-import { columnSource } from './columnSource.ts';
+import { columnSource, nullSource } from './columnSource.ts';
 import type { ColumnLayout, Layout, RowFormat } from './layout.ts';
 import { bitmapBytes, columnOrder, nullSubstitute, structOf, wantedColumns } from './rowColumns.ts';
 import { layoutError, RowFault } from './rowErrors.ts';
@@ -97,9 +97,9 @@ export class RowSource {
     }
     if (remember) this.writer.emitRaw(`s.S[${int(at * 2)}]=p;s.S[${int(at * 2 + 1)}]=n;`);
     if (schema !== null && mode !== 'find') {
-      const isDecimalWire = wire.wire === 'decimal-t' || wire.wire === 'numeric-pg';
-      if (isDecimalWire) {
-        this.writer.emitRaw(`if(${wire.wire === 'decimal-t' ? 'notFiniteText' : 'notFiniteNumeric'}(b,p,q)){`);
+      const isNull = nullSource(wire, at);
+      if (isNull !== null) {
+        this.writer.emitRaw(`${isNull.check}if(${isNull.test}){`);
         this.columnNull(schema, column, at);
         this.writer.emit('}else{');
       }
@@ -107,7 +107,7 @@ export class RowSource {
       if (wire.wire !== 'function') this.writer.valueBranch(schema);
       this.writer.flush();
       this.value(schema, column, at);
-      if (isDecimalWire) this.writer.emitRaw('}');
+      if (isNull !== null) this.writer.emitRaw('}');
     }
     if (mode !== 'found') this.writer.emitRaw('p=q;');
 
@@ -156,7 +156,8 @@ export class RowSource {
     if (wire.wire === 'int32be-linear' || wire.wire === 'int64be-linear') {
       linear = this.writer.linears.push(wire) - 1;
     }
-    const source = columnSource(wire, schema.type, isDecimal(schema) ? decimalScale(schema) : null, at, linear);
+    const names = wire.wire === 'name-le' ? this.writer.names.push(wire.names) - 1 : -1;
+    const source = columnSource(wire, schema.type, isDecimal(schema) ? decimalScale(schema) : null, at, linear, names);
     if (source === null) throw layoutError(`a column of wire form ${wire.wire} cannot fill a ${schema.type}`);
     this.writer.fixedBytes += source.fixedBytes;
     this.writer.emitRaw(source.source);

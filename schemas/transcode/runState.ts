@@ -2,9 +2,10 @@
 
 import type { EncodeValue } from '../avro/compileEncoder.ts';
 import type { Decimal } from '../data/index.ts';
-import type { OutputBuffer } from '../outputBuffer.ts';
+import { OutputBuffer } from '../outputBuffer.ts';
 import type { WireRows } from './layout.ts';
 import { linearValue } from './linear.ts';
+import * as packed from './packed.ts';
 import * as parse from './parse.ts';
 import type { Decode, Program } from './program.ts';
 import { layoutError, RowFault, rowError } from './rowErrors.ts';
@@ -12,6 +13,7 @@ import { valueWriter } from './valueWriter.ts';
 import * as write from './write.ts';
 
 const NO_BYTES = Buffer.alloc(0);
+const NO_GROUPS = new Int32Array(0);
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 export class RunState {
@@ -24,6 +26,8 @@ export class RunState {
   L: Int32Array[] = [];
   N: (Uint8Array | null)[] = [];
   C: readonly Uint8Array[] = [];
+  /** The group of each record. */
+  G: Int32Array = NO_GROUPS;
   /** Blocks. */
   readonly B: write.Block[];
   /** Start and length of remembered slices. */
@@ -32,6 +36,13 @@ export class RunState {
   m = 0;
   /** Room that a record needs besides its slices. */
   fixed = 0;
+  /** The group whose stretches lie in `shared`, where each begins and ends, and the view of its bytes. */
+  g = -1;
+  readonly shared = new OutputBuffer(1024);
+  readonly D: Int32Array;
+  sv: DataView = viewOf(this.shared.bytes);
+  /** Names by table and number, with their lengths in front. */
+  readonly K: readonly (readonly write.Block[])[];
   /** View of the output buffer last used. */
   v: DataView = viewOf(NO_BYTES);
   private o: Buffer = NO_BYTES;
@@ -43,6 +54,8 @@ export class RunState {
     this.replaceNullWithDefault = replaceNullWithDefault;
     this.B = new Array<write.Block>(program.blocks.length);
     this.S = new Int32Array(program.scratchColumns * 2);
+    this.D = new Int32Array(program.stretches * 2);
+    this.K = program.names.map(names => names.map(nameBlock));
     this.functions = program.functions.map(({ schema, decode }) => ({
       decode,
       write: valueWriter(schema, replaceNullWithDefault),
@@ -58,6 +71,12 @@ export class RunState {
     };
     for (const slot of this.slots.positions) need('positions', slot, rows.positions[slot]);
     for (const slot of this.slots.choices) need('choices', slot, rows.choices[slot]);
+    const { groups = NO_GROUPS } = rows;
+    let groupCount = 0;
+    if (this.slots.groupLongs.size > 0) {
+      need('groups', 0, groups);
+      for (let i = 0; i < rows.count; i++) if (groups[i] >= groupCount) groupCount = groups[i] + 1;
+    }
     const longs: Int32Array[] = [];
     const nulls: (Uint8Array | null)[] = [];
     for (const slot of this.slots.longs) {
@@ -67,6 +86,15 @@ export class RunState {
       nulls[slot] = rows.longNulls?.[slot] ?? null;
       if (nulls[slot] !== null) need('null marks', slot, nulls[slot]);
     }
+    for (const slot of this.slots.groupLongs) {
+      const array = rows.longs[slot];
+      if (array === undefined || array.length < groupCount)
+        throw layoutError(`the batch has ${array?.length ?? 'no'} integers of slot ${slot} for ${groupCount} groups`);
+      longs[slot] = new Int32Array(array.buffer, array.byteOffset, array.length * 2);
+      nulls[slot] = null;
+    }
+    this.G = groups;
+    this.g = -1;
     this.P = rows.positions;
     this.C = rows.choices;
     this.L = longs;
@@ -84,6 +112,37 @@ export class RunState {
     }
     return this.v;
   }
+}
+
+function nameBlock(name: string): write.Block {
+  const out = new OutputBuffer(64);
+  const text = Buffer.from(name);
+  out.ensure(5);
+  out.position = write.writeLength(out.bytes, 0, text.length);
+  out.writeBytes(text);
+  return write.makeBlock(Buffer.from(out.written()));
+}
+
+/** Room for a stretch; a whole record has no more than `fixed` bytes of them. */
+function beginStretch(s: RunState): OutputBuffer {
+  const { shared } = s;
+  const before = shared.bytes;
+  shared.ensure(s.fixed);
+  if (shared.bytes !== before) s.sv = viewOf(shared.bytes);
+  return shared;
+}
+
+function endStretch(s: RunState, at: number, w: number): void {
+  const { shared } = s;
+  s.D[at * 2] = shared.position;
+  s.D[at * 2 + 1] = w;
+  shared.position = w;
+}
+
+/** May write up to three bytes more than the stretch has, as putBlock. */
+function putStretch(s: RunState, o: Buffer, v: DataView, w: number, at: number): number {
+  const start = s.D[at * 2];
+  return write.putWords(o, v, w, s.shared.bytes, s.sv, start, s.D[at * 2 + 1] - start);
 }
 
 /** Room for `n` bytes of a slice and all fixed parts after w. Returns the buffer to write on in; its view is s.v. */
@@ -155,4 +214,17 @@ function linear(s: RunState, at: number, lo: number, hi: number): boolean {
 }
 
 /** All that generated code may call; generate.ts names them. */
-export const runtime = { ...write, ...parse, grow, fail, call, putBig, linear, pair };
+export const runtime = {
+  ...write,
+  ...parse,
+  ...packed,
+  grow,
+  fail,
+  call,
+  putBig,
+  linear,
+  pair,
+  beginStretch,
+  endStretch,
+  putStretch,
+};

@@ -11,6 +11,7 @@ export class SourceWriter {
   readonly blocks: BlockPart[][] = [];
   readonly functions: Program['functions'][number][] = [];
   readonly linears: Program['linears'][number][] = [];
+  readonly names: (readonly string[])[] = [];
   /** Functions made, as text. */
   readonly chunks: string[] = [];
   scratchColumns = 0;
@@ -78,7 +79,7 @@ export class SourceWriter {
       [
         `function ${name}(s,i,out,p){`,
         'const b=s.b,bv=s.bv,end=b.length,B=s.B,m=s.m;',
-        'let o=out.bytes,w=out.position,v=s.v,lim=o.length-s.fixed,q=0,n=0,k=0,x=0,y=0;',
+        'let o=out.bytes,w=out.position,v=s.v,lim=o.length-s.fixed,q=0,n=0,k=0,x=0,y=0,z=null;',
         ...this.lines,
         'out.position=w;return p;}',
       ].join('\n'),

@@ -28,6 +28,14 @@ export function tupleKind(wire: ColumnWire): 'text' | 'binary' | 'any' {
     case 'float32le':
     case 'float64le':
     case 'int-le':
+    case 'bytes-mysql':
+    case 'decimal-mysql':
+    case 'date-mysql':
+    case 'datetime-mysql':
+    case 'timestamp-mysql':
+    case 'time-mysql':
+    case 'year-mysql':
+    case 'name-le':
       return 'binary';
   }
 }

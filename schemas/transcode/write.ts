@@ -3,34 +3,43 @@
  * None of them checks the room in `o`: the caller has made sure of it. Each returns the position after what it wrote.
  */
 
-/** Bytes that many records share, also as words: copied word by word they cost a third of `Buffer.copy` at the lengths of event envelopes. */
+/** Bytes that many records share, copied word by word: at the lengths of event envelopes that costs a third of `Buffer.copy`. */
 export interface Block {
   readonly bytes: Buffer;
-  readonly words: Int32Array;
+  /** Of the bytes and up to three more, so that whole words can be read. */
+  readonly view: DataView;
   readonly length: number;
 }
 
-const LONG_BLOCK = 384;
+const LONG_COPY = 384;
 const LONG_SLICE = 96;
 
 export function makeBlock(bytes: Buffer): Block {
   const padded = new Uint8Array((bytes.length + 3) & ~3);
   padded.set(bytes);
-  const view = new DataView(padded.buffer);
-  const words = new Int32Array(padded.length / 4);
-  for (let i = 0; i < words.length; i++) words[i] = view.getInt32(i * 4, true);
-  return { bytes, words, length: bytes.length };
+  return { bytes, view: new DataView(padded.buffer), length: bytes.length };
 }
 
 /** May write up to three bytes more than the block has; they are written over by what follows. */
 export function putBlock(o: Buffer, v: DataView, w: number, block: Block): number {
-  if (block.length > LONG_BLOCK) {
-    o.set(block.bytes, w);
-  } else {
-    const words = block.words;
-    for (let i = 0; i < words.length; i++) v.setInt32(w + i * 4, words[i], true);
+  return putWords(o, v, w, block.bytes, block.view, 0, block.length);
+}
+
+/** b[p, p + n), of which `bv` is a view. May read and write up to three bytes more. */
+export function putWords(o: Buffer, v: DataView, w: number, b: Buffer, bv: DataView, p: number, n: number): number {
+  const end = w + n;
+  if (n > LONG_COPY) {
+    b.copy(o, w, p, p + n);
+    return end;
   }
-  return w + block.length;
+  for (; w + 12 < end; w += 16, p += 16) {
+    v.setInt32(w, bv.getInt32(p, true), true);
+    v.setInt32(w + 4, bv.getInt32(p + 4, true), true);
+    v.setInt32(w + 8, bv.getInt32(p + 8, true), true);
+    v.setInt32(w + 12, bv.getInt32(p + 12, true), true);
+  }
+  for (; w < end; w += 4, p += 4) v.setInt32(w, bv.getInt32(p, true), true);
+  return end;
 }
 
 /** Length and bytes of b[p, q). */

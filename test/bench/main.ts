@@ -1,7 +1,11 @@
 /** `npm run bench -- <case>`: speed measured side by side with another way of doing the same. JSON lines on stdout, progress on stderr. */
+import { clusterScale } from './cases/clusterScale.ts';
+import { exactlyOnce } from './cases/exactlyOnce.ts';
+import { pgBacklog } from './cases/pgBacklog.ts';
 import { pgSnapshotToTopic } from './cases/pgSnapshotToTopic.ts';
 import { pgStreamToTopic } from './cases/pgStreamToTopic.ts';
 import { pgToPg } from './cases/pgToPg.ts';
+import { rebalance } from './cases/rebalance.ts';
 import { topicToMysql } from './cases/topicToMysql.ts';
 import { topicToPg } from './cases/topicToPg.ts';
 import { type CaseName, type Options, parseOptions, USAGE } from './options.ts';
@@ -13,7 +17,10 @@ const cases: Record<CaseName, (servers: Servers, options: Options, report: Repor
   'pg-stream-to-topic': pgStreamToTopic,
   'topic-to-pg': topicToPg,
   'topic-to-mysql': topicToMysql,
-  'pg-to-pg': pgToPg,
+  'pg-to-pg': (...args) => (args[1].backlog ? pgBacklog(...args) : pgToPg(...args)),
+  'exactly-once': exactlyOnce,
+  rebalance,
+  'cluster-scale': clusterScale,
 };
 
 if (process.argv.includes('--help')) {

@@ -6,6 +6,9 @@ export const CASES = [
   'topic-to-pg',
   'topic-to-mysql',
   'pg-to-pg',
+  'exactly-once',
+  'rebalance',
+  'cluster-scale',
 ] as const;
 export type CaseName = (typeof CASES)[number];
 
@@ -19,11 +22,19 @@ export interface Options {
   readonly runs: number;
   /** `connections` of the sink; null = its default. */
   readonly connections: string | null;
+  /** topic-to-pg: into a table that has all the keys. */
+  readonly existing: boolean;
+  /** pg-to-pg: what pgbench left, instead of updates of one table. */
+  readonly backlog: boolean;
+  /** With backlog: a target that is far and slow to commit. */
+  readonly far: boolean;
 }
 
 export const USAGE = `usage: npm run bench -- <case> [--broker kafka|embedded] [--peer] [--records N] [--columns 3|26] [--runs N] [--connections N]
+  topic-to-pg [--existing]           into a table that has all the keys
+  pg-to-pg [--backlog [--far]]       what 50 clients of pgbench left; into a target with durable commits, 2 ms away
 cases: ${CASES.join(', ')}
---records defaults to 1,000,000, with --peer to 300,000; --runs to 3`;
+--records defaults to 1,000,000, with --peer to 300,000, with --backlog to 800,000; --runs to 3. rebalance and cluster-scale take no options.`;
 
 /** Throws an Error with the usage for anything else. */
 export function parseOptions(argv: readonly string[]): Options {
@@ -37,11 +48,16 @@ export function parseOptions(argv: readonly string[]): Options {
       columns: { type: 'string', default: '3' },
       runs: { type: 'string', default: '3' },
       connections: { type: 'string' },
+      existing: { type: 'boolean', default: false },
+      backlog: { type: 'boolean', default: false },
+      far: { type: 'boolean', default: false },
     },
   });
   const caseName = CASES.find(name => name === positionals[0]);
-  const { broker, peer, columns } = values;
-  const records = Number((values.records ?? (peer ? '300000' : '1000000')).replaceAll(/[,_]/g, ''));
+  const { broker, peer, columns, existing, backlog, far } = values;
+  const records = Number(
+    (values.records ?? (backlog ? '800000' : peer ? '300000' : '1000000')).replaceAll(/[,_]/g, ''),
+  );
   const runs = Number(values.runs);
   const isCount = (n: number): boolean => Number.isSafeInteger(n) && n > 0;
   if (
@@ -49,6 +65,9 @@ export function parseOptions(argv: readonly string[]): Options {
     positionals.length !== 1 ||
     (broker !== 'kafka' && broker !== 'embedded') ||
     (columns !== '3' && columns !== '26') ||
+    (existing && caseName !== 'topic-to-pg') ||
+    (backlog && caseName !== 'pg-to-pg') ||
+    (far && !backlog) ||
     !isCount(records) ||
     !isCount(runs)
   )
@@ -61,5 +80,8 @@ export function parseOptions(argv: readonly string[]): Options {
     columns: columns === '3' ? 3 : 26,
     runs,
     connections: values.connections ?? null,
+    existing,
+    backlog,
+    far,
   };
 }

@@ -65,6 +65,11 @@ export class Report {
     this.#line({ case: this.#caseName, system, measurement: 'start', ...start });
   }
 
+  /** Figures of a case of their own kind. */
+  figures(measurement: string, figures: Readonly<Record<string, string | number | boolean | null>>): void {
+    this.#line({ case: this.#caseName, measurement, ...figures });
+  }
+
   /** A further ratio, beside those of the rates. */
   ratio(what: string, of: string, to: string, ratio: number): void {
     this.#ratios.push(JSON.stringify({ case: this.#caseName, measurement: what, ratio: rounded(ratio), of, to }));

@@ -112,6 +112,15 @@ export class Servers {
     };
   }
 
+  /** One of a cluster. */
+  async startClusterWorker(groupId: string, settings: readonly string[]): Promise<WorkerProcess> {
+    if (this.#kafka === null) throw new Error('a cluster needs --broker kafka');
+    const args = ['--bootstrap-servers', this.#kafka.bootstrapServers, '--group-id', groupId];
+    const worker = await WorkerProcess.start([...args, ...settings.flatMap(s => ['--set', s])], {}, 'worker');
+    this.#cleanups.push(() => worker.stop());
+    return worker;
+  }
+
   /** Java Kafka Connect with Debezium and Apicurio's Avro converter in Confluent's wire format. */
   async startPeer(): Promise<Worker> {
     const kafka = this.#kafka;
@@ -164,9 +173,9 @@ export class Servers {
   }
 }
 
-/** pg_recvlogical of Debian's package, which speaks to newer servers too; installed if there is none. */
-export async function pgRecvlogical(): Promise<string> {
-  const path = '/usr/lib/postgresql/15/bin/pg_recvlogical';
+/** A program of Debian's package, which speaks to newer servers too; installed if there is none. */
+export async function postgresTool(name: 'pg_recvlogical' | 'pgbench'): Promise<string> {
+  const path = `/usr/lib/postgresql/15/bin/${name}`;
   try {
     await access(path);
   } catch {

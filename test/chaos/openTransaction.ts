@@ -17,6 +17,13 @@ const MIB = 1024 * 1024;
 const ROW_BYTES = 1024;
 const STATEMENT_ROWS = 64 * 1024;
 const SAMPLE_MS = 100;
+/** As one sets up a worker that has little memory: rows of a KiB come in batches of 2 MiB, and 8 MiB may be under way. */
+const SMALL_WORKER = { CONNECT_TASK_THREADS: '1', NODE_OPTIONS: '--max-semi-space-size=4' };
+const SMALL_SOURCE = {
+  'streaming.buffer.bytes': String(16 * MIB),
+  'max.batch.size': '2048',
+  'producer.override.buffer.memory': String(8 * MIB),
+};
 
 export interface OpenTransaction {
   readonly mebibytes: number;
@@ -44,7 +51,7 @@ export async function runOpenTransaction({ mebibytes, mode }: OpenTransaction): 
     await sql.connect();
     cleanups.push(() => sql.end());
     await sql.query('CREATE TABLE big (id bigint NOT NULL, payload text NOT NULL)');
-    const worker = await WorkerProcess.start(['--data-dir', dataDir]);
+    const worker = await WorkerProcess.start(['--data-dir', dataDir], SMALL_WORKER);
     cleanups.push(() => worker.kill());
     await worker.createConnector('open', {
       'connector.class': 'io.debezium.connector.postgresql.PostgresConnector',
@@ -56,6 +63,7 @@ export async function runOpenTransaction({ mebibytes, mode }: OpenTransaction): 
       'topic.prefix': 'open',
       'snapshot.mode': 'no_data',
       'streaming.mode': mode,
+      ...SMALL_SOURCE,
       'topic.creation.default.partitions': '1',
       'topic.creation.default.replication.factor': '1',
     });

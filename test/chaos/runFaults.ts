@@ -26,8 +26,8 @@ export interface FaultRun {
 
 const LANES = 2;
 const SNAPSHOT_TIMEOUT_MS = 120_000;
-/** From the last fault on. The longest wait before a restart is part of it, and all that was written meanwhile. */
-const CATCH_UP_TIMEOUT_MS = 300_000;
+/** From the last fault on. The longest wait before a restart is part of it, and all that was written meanwhile: more with more faults. */
+const catchUpTimeoutMs = (faults: number): number => Math.max(300_000, faults * 9_000);
 
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms));
 
@@ -81,9 +81,9 @@ export async function runFaults(run: FaultRun): Promise<void> {
     await loading;
 
     const lastFault = Date.now();
-    await pipeline.caughtUp(CATCH_UP_TIMEOUT_MS);
+    await pipeline.caughtUp(catchUpTimeoutMs(run.faults));
     const recoveredMs = Date.now() - lastFault;
-    const logged = await pipeline.logHasAllOnce(CATCH_UP_TIMEOUT_MS);
+    const logged = await pipeline.logHasAllOnce(catchUpTimeoutMs(run.faults));
     const commits = lanes.reduce((sum, load) => sum + load.commits, 0);
     run.report(
       `${run.broker}: ${total()} faults (${[...counts].map(([name, times]) => `${times} × ${name}`).join(', ')}), ${duringSnapshot} of them during the snapshot; ` +

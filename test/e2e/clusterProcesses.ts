@@ -10,18 +10,20 @@ import { silentLogger } from './restConformance.ts';
 
 export const bootstrap = process.env.KAFKA_BOOTSTRAP ?? '127.0.0.1:9092';
 
-export function connectKafka(): Promise<Broker> {
-  return connectBroker({ kind: 'kafka', settings: { 'bootstrap.servers': bootstrap } }, silentLogger);
+export function connectKafka(servers = bootstrap): Promise<Broker> {
+  return connectBroker({ kind: 'kafka', settings: { 'bootstrap.servers': servers } }, silentLogger);
 }
 
 export class ClusterProcesses {
   readonly groupId: string;
   readonly workers: WorkerProcess[] = [];
   readonly #settings: readonly string[];
+  readonly #servers: string;
 
-  private constructor(groupId: string, settings: readonly string[]) {
+  private constructor(groupId: string, settings: readonly string[], servers: string) {
     this.groupId = groupId;
     this.#settings = settings;
+    this.#servers = servers;
   }
 
   /** For one sink connector, so that it is removed too. */
@@ -30,14 +32,15 @@ export class ClusterProcesses {
   }
 
   /** Ends with the test, and takes its topics (those named after the group too) and groups with it. */
-  static create(t: TestContext, settings: readonly string[]): ClusterProcesses {
-    const cluster = new ClusterProcesses(`cluster-${randomUUID()}`, settings);
+  static create(t: TestContext, settings: readonly string[], servers = bootstrap): ClusterProcesses {
+    const cluster = new ClusterProcesses(`cluster-${randomUUID()}`, settings, servers);
     t.after(() => cluster.#remove());
     return cluster;
   }
 
-  async addWorker(): Promise<WorkerProcess> {
-    const args = ['--bootstrap-servers', bootstrap, '--group-id', this.groupId];
+  /** `servers`: where this worker finds the Kafka of all. */
+  async addWorker(servers = this.#servers): Promise<WorkerProcess> {
+    const args = ['--bootstrap-servers', servers, '--group-id', this.groupId];
     for (const setting of this.#settings) args.push('--set', setting);
     const worker = await WorkerProcess.start(args, {}, 'worker');
     this.workers.push(worker);
@@ -82,7 +85,7 @@ export class ClusterProcesses {
 
   async #remove(): Promise<void> {
     await Promise.all(this.workers.map(worker => worker.stop()));
-    const broker = await connectKafka();
+    const broker = await connectKafka(this.#servers);
     const admin = broker.admin();
     await admin.deleteTopics((await admin.listTopics()).filter(topic => topic.startsWith(this.groupId)));
     for (const group of [this.groupId, this.sinkGroupId]) {
@@ -101,18 +104,24 @@ export async function topicKeys(topic: string): Promise<ReadonlySet<string>> {
   return keys;
 }
 
-export async function topicValues(topic: string): Promise<string[]> {
+/** In the order of each partition. */
+export async function topicValues(topic: string, servers = bootstrap): Promise<string[]> {
   const values: string[] = [];
-  await readTopic(topic, ({ bytes, valueStarts, valueEnds }, i) =>
-    values.push(bytes.toString('utf8', valueStarts[i]!, valueEnds[i]!)),
-  );
+  const take = ({ bytes, valueStarts, valueEnds }: RecordColumns, i: number): void => {
+    values.push(bytes.toString('utf8', valueStarts[i]!, valueEnds[i]!));
+  };
+  await readTopic(topic, take, servers);
   return values;
 }
 
-/** What is in it by now. */
-async function readTopic(topic: string, take: (records: RecordColumns, i: number) => void): Promise<void> {
-  const broker = await connectKafka();
-  const consumer = broker.consumer({ clientId: 'test', groupId: null });
+/** What is in it by now, and committed. */
+async function readTopic(
+  topic: string,
+  take: (records: RecordColumns, i: number) => void,
+  servers = bootstrap,
+): Promise<void> {
+  const broker = await connectKafka(servers);
+  const consumer = broker.consumer({ clientId: 'test', groupId: null, isolation: 'read_committed' });
   try {
     const [found] = await broker.admin().describeTopics([topic]);
     const partitions = Array.from({ length: found?.partitions ?? 0 }, (_, partition) => ({ topic, partition }));

@@ -25,13 +25,14 @@ class JavaWorker {
   readonly url: string;
   readonly #env: Readonly<Record<string, string>>;
 
-  constructor(t: TestContext, groupId: string, port: number) {
+  constructor(t: TestContext, groupId: string, port: number, extra: readonly string[]) {
     this.url = `http://127.0.0.1:${port}`;
     this.#env = {
       KAFKA_BOOTSTRAP: bootstrap,
       CONNECT_GROUP: groupId,
       CONNECT_PORT: String(port),
       DEBEZIUM_VERSION: 'none',
+      CONNECT_EXTRA: extra.join('\n'),
     };
     t.after(() => this.#run('clean'));
   }
@@ -78,9 +79,12 @@ async function agreed(urls: readonly string[]): Promise<void> {
   });
 }
 
+/** Exactly once: that both fence for each other, write as leaders in transactions, and go on behind the other's. */
+const exactlyOnce = 'exactly.once.source.support=enabled';
+
 test('with a Kafka Connect worker in one group: both lead, show the same, and take over from each other', async t => {
-  const cluster = ClusterProcesses.create(t, settings);
-  const java = new JavaWorker(t, cluster.groupId, await freePort());
+  const cluster = ClusterProcesses.create(t, [...settings, exactlyOnce]);
+  const java = new JavaWorker(t, cluster.groupId, await freePort(), [exactlyOnce]);
   const dir = await mkdtemp(join(tmpdir(), 'millrace-mixed-'));
   t.after(() => rm(dir, { recursive: true, force: true }));
   const topic = `${cluster.groupId}-lines`;

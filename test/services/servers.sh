@@ -32,11 +32,12 @@ up() {
   say "starting $name"
   # shellcheck disable=SC2086
   env $settings bash "$here/$script" start >&2
-  echo "$settings $script" >>"$started"
+  grep -qxF "$settings $script" "$started" || echo "$settings $script" >>"$started"
 }
 
 start() {
-  : >"$started"
+  # Kept over a second start, so that stop still knows what the first one started.
+  touch "$started"
   clients
   # What needs the system's own package manager goes one after the other, the rest beside it.
   local lanes=() lane

@@ -26,7 +26,7 @@ export class WorkerProcess {
   readonly url: string;
   readonly #command: WorkerCommand;
   readonly #listen: string;
-  readonly #args: readonly string[];
+  readonly #args: string[];
   readonly #env: Readonly<Record<string, string>>;
   #process: ChildProcess | null = null;
   #output = '';
@@ -42,7 +42,7 @@ export class WorkerProcess {
     this.#command = command;
     this.#listen = listen;
     this.url = `http://${listen}`;
-    this.#args = args;
+    this.#args = [...args];
     this.#env = env;
   }
 
@@ -81,8 +81,9 @@ export class WorkerProcess {
     return this.#process !== null && this.#process.exitCode === null && this.#process.signalCode === null;
   }
 
-  /** Starts the process again, at the same address with the same arguments, after it ended. */
-  async restart(): Promise<void> {
+  /** Starts the process again, at the same address with the same arguments, and with those given from now on, after it ended. */
+  async restart(more: readonly string[] = []): Promise<void> {
+    this.#args.push(...more);
     // a process group of its own: Ctrl-C reaches the parent first, which stops the worker in order
     const child = spawn(process.execPath, [CLI, this.#command, '--listen', this.#listen, ...this.#args], {
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -33,6 +33,10 @@ class FirebirdSourceConnector implements SourceConnector {
     return 'SUPPORTED';
   }
 
+  canDefineTransactionBoundaries(): 'UNSUPPORTED' {
+    return 'UNSUPPORTED';
+  }
+
   alterOffsets(config: Config, offsets: readonly (readonly [SourcePartition, SourceOffset | null])[]): boolean {
     for (const [partition, offset] of offsets) {
       if (offset === null) continue;

@@ -14,12 +14,23 @@ export interface TransactionStart {
 const uuidText = (bytes: Buffer): string =>
   bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 
+/** Of the server that transactions came from last: its bytes and its text, which many follow each other with. */
+const lastUuid = Buffer.alloc(16);
+let lastPrefix = `${uuidText(lastUuid)}:`;
+
+function prefixOf(bytes: Buffer, p: number): string {
+  if (lastUuid.compare(bytes, p, p + 16) === 0) return lastPrefix;
+  bytes.copy(lastUuid, 0, p, p + 16);
+  lastPrefix = `${uuidText(lastUuid)}:`;
+  return lastPrefix;
+}
+
 const HAS_ORIGINAL_TIME = 1n << 55n;
 
 /** GTID and ANONYMOUS_GTID: flags, UUID, number, kind of time stamp, two numbers, then seven bytes of commit time and where bit 55 is set the original. */
 export function readGtid(bytes: Buffer, body: number, end: number, isAnonymous: boolean): TransactionStart {
   const number = bytes.readBigInt64LE(body + 17);
-  const gtid = isAnonymous ? null : { prefix: `${uuidText(bytes.subarray(body + 1, body + 17))}:`, number };
+  const gtid = isAnonymous ? null : { prefix: prefixOf(bytes, body + 1), number };
   const times = body + 42;
   return { gtid, originalCommitUs: originalCommit(bytes, times, end), isStandalone: false };
 }

@@ -387,7 +387,7 @@ export class BinlogDecoder {
       position: cursor.eventStart,
       gtid: cursor.gtidText,
       serverId: cursor.serverId,
-      tsUs: scope.longs!.tsUs,
+      tsUs: scope.longs.tsUs,
       thread: scope.hasBegun ? scope.thread : null,
     };
   }

@@ -36,6 +36,10 @@ class MysqlSourceConnector implements SourceConnector, Connector {
     return 'SUPPORTED';
   }
 
+  canDefineTransactionBoundaries(): 'UNSUPPORTED' {
+    return 'UNSUPPORTED';
+  }
+
   alterOffsets(config: Config, offsets: readonly (readonly [SourcePartition, SourceOffset | null])[]): boolean {
     for (const [partition, offset] of offsets) {
       if (offset === null) continue;

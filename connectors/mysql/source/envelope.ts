@@ -12,6 +12,7 @@ import type { Layout } from '../../../schemas/transcode/layout.ts';
 import { CONNECTOR_VERSION } from '../version.ts';
 
 export const POSITION = { before: 0, after: 1, key: 2 } as const;
+/** Those before `row` are of an event, which is the group of its records. */
 export const LONG = {
   tsMs: 0,
   tsUs: 1,
@@ -79,6 +80,7 @@ export const SOURCE_SCHEMAS: Readonly<Record<ConnectorName, StructSchema>> = {
 const NULL: Layout = { kind: 'null' };
 const constant = (value: unknown): Layout => ({ kind: 'constant', value });
 const long = (slot: number): Layout => ({ kind: 'long', slot });
+const ofEvent = (slot: number): Layout => ({ kind: 'long', slot, isGrouped: true });
 const batch = (slot: number): Layout => ({ kind: 'batch', slot });
 const fields = (...of: Layout[]): Layout => ({ kind: 'struct', fields: of });
 const now = [batch(CONSTANT.nowMs), batch(CONSTANT.nowUs), batch(CONSTANT.nowNs)];
@@ -101,7 +103,10 @@ export interface TransactionForm {
   readonly hasTransactions: boolean;
 }
 
-const gtidText = (prefix: string): Layout => ({ kind: 'text', parts: [prefix, { slot: LONG.gtidNumber }] });
+const gtidText = (prefix: string): Layout => ({
+  kind: 'text',
+  parts: [prefix, { slot: LONG.gtidNumber, isGrouped: true }],
+});
 
 /** The layout of streamed events around the layouts of their rows. */
 export function streamLayout(place: EventPlace, before: Layout, after: Layout, form: TransactionForm): Layout {
@@ -110,25 +115,25 @@ export function streamLayout(place: EventPlace, before: Layout, after: Layout, f
     constant(CONNECTOR_VERSION),
     constant(place.connector),
     constant(place.prefix),
-    long(LONG.tsMs),
+    ofEvent(LONG.tsMs),
     constant('false'),
     constant(place.database),
     NULL,
-    long(LONG.tsUs),
-    long(LONG.tsNs),
+    ofEvent(LONG.tsUs),
+    ofEvent(LONG.tsNs),
     constant(place.table),
-    long(LONG.serverId),
+    ofEvent(LONG.serverId),
     gtidPrefix === null ? NULL : gtidText(gtidPrefix),
     batch(CONSTANT.file),
-    long(LONG.position),
+    ofEvent(LONG.position),
     long(LONG.row),
-    form.hasThread ? long(LONG.thread) : NULL,
+    form.hasThread ? ofEvent(LONG.thread) : NULL,
     batch(CONSTANT.query),
   );
   const id: Layout =
     gtidPrefix !== null
       ? gtidText(gtidPrefix)
-      : { kind: 'text', parts: [`file=${form.idFile ?? ''},pos=`, { slot: LONG.gtidNumber }] };
+      : { kind: 'text', parts: [`file=${form.idFile ?? ''},pos=`, { slot: LONG.gtidNumber, isGrouped: true }] };
   const transaction = form.hasTransactions ? fields(id, long(LONG.totalOrder), long(LONG.collectionOrder)) : NULL;
   const op: Layout = { kind: 'choice', slot: CHOICE.op, of: OPERATIONS.map(constant) };
   return fields(before, after, source, transaction, op, ...now);

@@ -96,7 +96,7 @@ export class RowEvents {
 
   /** Gives the version of the table whose emptying the walk stopped at; null = it is gone. */
   addTruncate(version: TableVersion | null): void {
-    const longs = this.scope.longs!;
+    const longs = this.scope.longs;
     this.truncated = null;
     if (version === null) return;
     const batch = this.batches.withoutKey(version, this.truncateForm);
@@ -165,10 +165,11 @@ export class RowEvents {
 
   private records(version: TableVersion, bytes: Buffer, first: number, end: number, base: number, kind: RowKind): void {
     const { form } = this.scope;
-    const { settings } = this;
+    const { tombstones } = this.settings;
     const { shape, keyIndexes } = version;
-    const longs = this.scope.longs!;
+    const longs = this.scope.longs;
     const skipped = this.cursor.publishedRows;
+    let batch = this.batches.of(version, form);
     let row = 0;
     for (let p = first; p < end; row++) {
       const before = p;
@@ -180,23 +181,21 @@ export class RowEvents {
       const length = p - before;
       switch (kind) {
         case RowKind.write: {
-          const batch = this.batches.of(version, form);
           const at = base + before;
           this.added(batch, batch.add(OPERATION.c, -1, at, at, row, longs, false), length, longs);
           break;
         }
         case RowKind.delete: {
-          const batch = this.batches.of(version, form);
           const at = base + before;
           this.added(batch, batch.add(OPERATION.d, at, -1, at, row, longs, false), length, longs);
-          if (settings.tombstones) this.tombstone(batch, at, row, longs);
+          if (tombstones) this.tombstone(batch, at, row, longs);
           break;
         }
         case RowKind.update:
           if (keyIndexes.length > 0 && shape.differ(bytes, before, after, keyIndexes)) {
             this.keyChange(version, base + before, base + after, row, length, longs);
+            batch = this.batches.of(version, form);
           } else {
-            const batch = this.batches.of(version, form);
             const at = base + after;
             this.added(batch, batch.add(OPERATION.u, base + before, at, at, row, longs, false), length, longs);
           }

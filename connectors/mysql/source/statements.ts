@@ -19,12 +19,16 @@ export type Statement =
   /** A change that is no row event; the table where it can be told. */
   | { readonly kind: 'change'; readonly table: StatementTable | null };
 
+const BEGIN: Statement = { kind: 'begin' };
+
 export function readStatement(text: string, database: string): Statement {
+  // As servers write it, once a transaction.
+  if (text === 'BEGIN') return BEGIN;
   const sql = withoutComments(text);
   const word = /^\w+/.exec(sql)?.[0].toUpperCase() ?? '';
   switch (word) {
     case 'BEGIN':
-      return { kind: 'begin' };
+      return BEGIN;
     case 'COMMIT':
       return { kind: 'commit' };
     case 'ROLLBACK':

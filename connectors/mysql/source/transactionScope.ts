@@ -6,8 +6,8 @@ import type { EventLongs } from './streamBatch.ts';
 
 export class TransactionScope {
   form: TransactionForm;
-  /** Of the event at hand. */
-  longs: EventLongs | null = null;
+  /** Made when they are asked for: many events carry no changes. */
+  private made: EventLongs | null = null;
   query: string | null = null;
   /** Whether a BEGIN was read: a statement without one is a transaction of its own. */
   hasBegun = false;
@@ -55,11 +55,21 @@ export class TransactionScope {
   /** Time and server of the event that has the changes that follow. */
   setEvent(bytes: Buffer, p: number): void {
     const { cursor } = this;
-    const seconds = bytes.readUInt32LE(p);
-    cursor.seconds = seconds;
+    cursor.seconds = bytes.readUInt32LE(p);
     cursor.serverId = bytes.readUInt32LE(p + 5);
-    const us = this.commitUs ?? BigInt(seconds) * 1_000_000n;
-    this.longs = {
+    this.made = null;
+  }
+
+  /** Of the event at hand: the same object for all of its changes. */
+  get longs(): EventLongs {
+    this.made ??= this.makeLongs();
+    return this.made;
+  }
+
+  private makeLongs(): EventLongs {
+    const { cursor } = this;
+    const us = this.commitUs ?? BigInt(cursor.seconds) * 1_000_000n;
+    return {
       tsMs: us / 1000n,
       tsUs: us,
       tsNs: us * 1000n,

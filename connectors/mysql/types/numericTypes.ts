@@ -2,7 +2,7 @@
 import { Decimal, decimalSchema } from '../../../schemas/data/index.ts';
 import type { ColumnWire } from '../../../schemas/transcode/layout.ts';
 import { named, plain } from '../../shared/semanticSchemas.ts';
-import { decimalText, packedDecimal } from '../protocol/packedDecimal.ts';
+import { decimalText } from '../protocol/packedDecimal.ts';
 import type { ColumnDef } from './columnDef.ts';
 import { byFunction, type ColumnType, type TypeSettings } from './columnType.ts';
 
@@ -74,7 +74,7 @@ export function decimalType(def: ColumnDef, settings: TypeSettings): ColumnType 
     case 'precise':
       return {
         schema: options => decimalSchema(scale, precision, options),
-        binlog: byFunction((bytes, start) => packedDecimal(bytes, start, precision, scale)),
+        binlog: { wire: 'decimal-mysql', precision },
         text: { wire: 'decimal-t' },
         select,
         zero: new Decimal(0n, scale),
@@ -106,8 +106,8 @@ export function bitType(def: ColumnDef): ColumnType {
   if (def.length === 1) {
     return {
       schema: plain('BOOLEAN'),
-      binlog: byFunction((bytes, start) => bytes[start] === 1),
-      text: byFunction((bytes, start) => bytes[start] === 1),
+      binlog: { wire: 'bool8' },
+      text: { wire: 'bool8' },
       select: 'plain',
       zero: false,
       fromDefault: text => bitsOf(text) === 1n,
@@ -140,7 +140,7 @@ function bitsOf(text: string): bigint {
 /** A byte, counted from 1900; 0 is the year 0000. */
 export const yearType: ColumnType = {
   schema: named('INT32', 'io.debezium.time.Year'),
-  binlog: byFunction((bytes, start) => (bytes[start] === 0 ? 0 : bytes[start]! + 1900)),
+  binlog: { wire: 'year-mysql' },
   text: { wire: 'integer-t' },
   select: 'plain',
   zero: 0,

@@ -1,22 +1,18 @@
 /** DATE, TIME, DATETIME and TIMESTAMP in the forms of time.precision.mode. A date that does not exist, such as 0000-00-00, is null. */
 
+import {
+  daysOfDate,
+  packedDate,
+  packedDuration,
+  packedFraction,
+  packedMoment,
+} from '../../../schemas/transcode/packed.ts';
 import { isoDate, isoTime, isoTimestampOf } from '../../shared/isoText.ts';
-import { daysFromCivil } from '../../shared/isoTime.ts';
 import { named } from '../../shared/semanticSchemas.ts';
 import type { ColumnDef } from './columnDef.ts';
 import { byFunction, byText, type ColumnType, type TypeSettings } from './columnType.ts';
 
 const DAY_SECONDS = 86_400;
-const MONTH_DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
-const isLeap = (year: number): boolean => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
-
-/** NaN where there is no such day: MySQL can store those. */
-function daysOf(year: number, month: number, day: number): number {
-  if (year === 0 || month < 1 || month > 12 || day < 1) return Number.NaN;
-  if (day > MONTH_DAYS[month - 1]! && !(month === 2 && day === 29 && isLeap(year))) return Number.NaN;
-  return daysFromCivil(year, month, day);
-}
-
 /** The value of a number that is NaN for what does not exist. */
 const orNull =
   <T>(make: (value: number) => T) =>
@@ -27,7 +23,7 @@ const DATE = /^(\d{4})-(\d\d)-(\d\d)/;
 function textDays(text: string): number {
   const m = DATE.exec(text);
   if (m === null) throw new RangeError(`not a date: ${text}`);
-  return daysOf(Number(m[1]), Number(m[2]), Number(m[3]));
+  return daysOfDate(Number(m[1]), Number(m[2]), Number(m[3]));
 }
 
 export function dateType(settings: TypeSettings): ColumnType {
@@ -40,10 +36,7 @@ export function dateType(settings: TypeSettings): ColumnType {
           'INT32',
           settings.timePrecision === 'connect' ? 'org.apache.kafka.connect.data.Date' : 'io.debezium.time.Date',
         ),
-    binlog: byFunction((bytes, start) => {
-      const packed = bytes[start]! | (bytes[start + 1]! << 8) | (bytes[start + 2]! << 16);
-      return make(daysOf(packed >> 9, (packed >> 5) & 15, packed & 31));
-    }),
+    binlog: isText ? byFunction((bytes, start) => make(packedDate(bytes, start))) : { wire: 'date-mysql' },
     text: byText(text => make(textDays(text))),
     select: 'plain',
     zero: make(0),
@@ -51,34 +44,8 @@ export function dateType(settings: TypeSettings): ColumnType {
   };
 }
 
-/** Fraction bytes at p as microseconds. */
-function fraction(bytes: Buffer, p: number, digits: number): number {
-  switch ((digits + 1) >> 1) {
-    case 0:
-      return 0;
-    case 1:
-      return bytes[p]! * 10_000;
-    case 2:
-      return (bytes[p]! * 256 + bytes[p + 1]!) * 100;
-    default:
-      return bytes[p]! * 65_536 + bytes[p + 1]! * 256 + bytes[p + 2]!;
-  }
-}
-
 /** A moment as whole seconds, NaN where there is none, and microseconds: together they may need more digits than a double has. */
 type MakeMoment = (seconds: number, micros: number) => unknown;
-
-/** Five bytes, big end first: a bit that is set, year * 13 + month, day, hour, minute, second; then the fraction. */
-const packedMoment =
-  (digits: number, make: MakeMoment) =>
-  (bytes: Buffer, start: number): unknown => {
-    const low = bytes.readUInt32BE(start + 1);
-    const ymd = ((bytes[start]! & 0x7f) << 15) | (low >>> 17);
-    const months = ymd >> 5;
-    const days = daysOf(Math.floor(months / 13), months % 13, ymd & 31);
-    const seconds = ((low >>> 12) & 31) * 3600 + ((low >>> 6) & 63) * 60 + (low & 63);
-    return make(days * DAY_SECONDS + seconds, fraction(bytes, start + 5, digits));
-  };
 
 const MOMENT = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?)?$/;
 const textMoment =
@@ -116,31 +83,37 @@ const isoOf =
 interface MomentForm {
   readonly schema: ColumnType['schema'];
   readonly make: MakeMoment;
+  /** null = by way of `make`. */
+  readonly unit: 'ms' | 'us' | null;
 }
 
 function momentForm(def: ColumnDef, settings: TypeSettings): MomentForm {
   switch (settings.timePrecision) {
     case 'connect':
-      return { schema: named('INT64', 'org.apache.kafka.connect.data.Timestamp'), make: msOf };
+      return { schema: named('INT64', 'org.apache.kafka.connect.data.Timestamp'), make: msOf, unit: 'ms' };
     case 'isostring':
-      return { schema: named('STRING', 'io.debezium.time.IsoTimestamp'), make: isoOf(null) };
+      return { schema: named('STRING', 'io.debezium.time.IsoTimestamp'), make: isoOf(null), unit: null };
     case 'nanoseconds':
-      return { schema: named('INT64', 'io.debezium.time.NanoTimestamp'), make: nsOf };
+      return { schema: named('INT64', 'io.debezium.time.NanoTimestamp'), make: nsOf, unit: null };
     case 'adaptive_time_microseconds':
-      if (def.scale <= 3) return { schema: named('INT64', 'io.debezium.time.Timestamp'), make: msOf };
-      return { schema: named('INT64', 'io.debezium.time.MicroTimestamp'), make: usOf };
+      if (def.scale <= 3) return { schema: named('INT64', 'io.debezium.time.Timestamp'), make: msOf, unit: 'ms' };
+      return { schema: named('INT64', 'io.debezium.time.MicroTimestamp'), make: usOf, unit: 'us' };
     case 'microseconds':
-      return { schema: named('INT64', 'io.debezium.time.MicroTimestamp'), make: usOf };
+      return { schema: named('INT64', 'io.debezium.time.MicroTimestamp'), make: usOf, unit: 'us' };
   }
 }
 
 export function datetimeType(def: ColumnDef, settings: TypeSettings): ColumnType {
-  const { schema, make } = momentForm(def, settings);
+  const { schema, make, unit } = momentForm(def, settings);
+  const { scale } = def;
   const fromText = textMoment(make);
   const zero = make(0, 0);
   return {
     schema,
-    binlog: byFunction(packedMoment(def.scale, make)),
+    binlog:
+      unit === null
+        ? byFunction((bytes, p) => make(packedMoment(bytes, p), packedFraction(bytes, p + 5, scale)))
+        : { wire: 'datetime-mysql', digits: scale, unit },
     text: byText(fromText),
     select: 'plain',
     zero,
@@ -155,11 +128,7 @@ export function timestampType(def: ColumnDef): ColumnType {
   const zero = '1970-01-01T00:00:00Z';
   return {
     schema: named('STRING', 'io.debezium.time.ZonedTimestamp'),
-    binlog: byFunction((bytes, start) => {
-      const seconds = bytes.readUInt32BE(start);
-      const micros = fraction(bytes, start + 4, def.scale);
-      return seconds === 0 && micros === 0 ? null : make(seconds, micros);
-    }),
+    binlog: { wire: 'timestamp-mysql', digits: def.scale },
     text: byText(fromText),
     select: 'plain',
     zero,
@@ -169,22 +138,6 @@ export function timestampType(def: ColumnDef): ColumnType {
 
 const momentDefault = (text: string, fromText: (text: string) => unknown, zero: unknown): unknown =>
   /^current_timestamp/i.test(text) ? zero : (fromText(text) ?? undefined);
-
-/** Signed microseconds from three bytes, big end first and offset, and the fraction, which is of the same number's two's complement. */
-function packedTimeMicros(bytes: Buffer, start: number, digits: number): number {
-  const size = (digits + 1) >> 1;
-  let whole = bytes.readUIntBE(start, 3) - 0x800000;
-  let part = size === 0 ? 0 : bytes.readUIntBE(start + 3, size);
-  if (whole < 0 && part > 0) {
-    whole++;
-    part -= 256 ** size;
-  }
-  const isNegative = whole < 0 || part < 0;
-  const hms = Math.abs(whole);
-  const micros = Math.abs(part) * 100 ** (3 - size);
-  const value = (((hms >> 12) & 0x3ff) * 3600 + ((hms >> 6) & 63) * 60 + (hms & 63)) * 1_000_000 + micros;
-  return isNegative ? -value : value;
-}
 
 const TIME = /^(-?)(\d{1,3}):(\d\d):(\d\d)(?:\.(\d{1,6}))?$/;
 function textTimeMicros(text: string): number {
@@ -218,9 +171,12 @@ export function timeType(def: ColumnDef, settings: TypeSettings): ColumnType {
     }
   };
   const { schema, make } = form();
+  const isMicros = make === BigInt;
   return {
     schema,
-    binlog: byFunction((bytes, start) => make(packedTimeMicros(bytes, start, def.scale))),
+    binlog: isMicros
+      ? { wire: 'time-mysql', digits: def.scale }
+      : byFunction((bytes, start) => make(packedDuration(bytes, start, def.scale))),
     text: byText(text => make(textTimeMicros(text))),
     select: 'plain',
     zero: make(0),

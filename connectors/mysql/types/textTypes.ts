@@ -34,7 +34,7 @@ export function binaryType(def: ColumnDef, settings: TypeSettings): ColumnType {
     const wire: ColumnWire = { wire: 'bytes' };
     return {
       schema: plain('BYTES'),
-      binlog: length === 0 ? wire : byFunction((bytes, start, end) => padded(bytes.subarray(start, end))),
+      binlog: length === 0 ? wire : { wire: 'bytes-mysql', length },
       text: wire,
       select: 'plain',
       zero: Buffer.alloc(length),
@@ -69,11 +69,7 @@ export function enumType(def: ColumnDef): ColumnType {
   const names = ['', ...def.values];
   return {
     schema: named('STRING', 'io.debezium.data.Enum', { allowed: allowed(def.values) }),
-    binlog: byFunction((bytes, start, end) => {
-      const name = names[bytes.readUIntLE(start, end - start)];
-      if (name === undefined) throw new RangeError('the number is none of the ENUM');
-      return name;
-    }),
+    binlog: { wire: 'name-le', names },
     text: { wire: 'utf8' },
     select: 'plain',
     zero: '',

@@ -158,6 +158,7 @@ export async function readTable(client: Client, name: TableName): Promise<Target
     })),
     uniqueKeys: keys.map(k => k.columns),
     hasFurtherRules: rules.unique_indexes > 1 || rules.has_foreign_keys,
+    ...(!rules.has_foreign_keys && rules.unique_indexes === keys.length && { refusingKeys: keys.map(k => k.columns) }),
     foreignGroup: rules.foreign_group,
     foreignDepth: rules.foreign_depth,
     takesCopy: table.relkind !== 'v' && !table.refuses_copy,

@@ -24,6 +24,15 @@ const postgresKeys = {
     group: 'Writes',
     orderInGroup: 11,
   },
+  'replication.origin': {
+    type: 'STRING',
+    default: null,
+    importance: 'LOW',
+    documentation:
+      'Replication origin that the changes of this sink have in the target, with the numbers of task and connection behind it. A source of the target with publish.origin=none leaves them out, so that two databases can follow each other.',
+    group: 'Writes',
+    orderInGroup: 13,
+  },
 } as const satisfies ConfigKeys;
 
 const furtherKeys = { ...deliveryKeys, ...postgresKeys };

@@ -12,9 +12,17 @@ const NOTICE_LOSS =
   "select set_config(name, '1s', false) from pg_settings where name = 'client_connection_check_interval'";
 const CANCEL_TIMEOUT_MS = 2000;
 
+/** How the target sees what the session writes; null = as user and database have it. */
+export interface SessionMarks {
+  /** session_replication_role */
+  readonly replicationRole: string | null;
+  /** The replication origin that its changes have. No two sessions at a time may have the same. */
+  readonly origin: string | null;
+}
+
 export class Session {
   readonly #options: ClientConfig;
-  readonly #replicationRole: string | null;
+  readonly #marks: SessionMarks;
   readonly #logger: Logger;
   #client: Client | null = null;
   #connecting: Promise<Client> | null = null;
@@ -22,10 +30,9 @@ export class Session {
   #isBusy = false;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** `replicationRole`: of `session_replication_role`; null = as user and database have it. */
-  constructor(options: ClientConfig, replicationRole: string | null, logger: Logger) {
+  constructor(options: ClientConfig, marks: SessionMarks, logger: Logger) {
     this.#options = options;
-    this.#replicationRole = replicationRole;
+    this.#marks = marks;
     this.#logger = logger;
   }
 
@@ -51,7 +58,9 @@ export class Session {
     try {
       await client.connect();
       await client.query(SETTINGS);
-      if (this.#replicationRole !== null) await setReplicationRole(client, this.#replicationRole);
+      const { replicationRole, origin } = this.#marks;
+      if (replicationRole !== null) await setReplicationRole(client, replicationRole);
+      if (origin !== null) await setOrigin(client, origin);
       await client.query(NOTICE_LOSS).catch(error => {
         this.#logger.debug({ reason: String(error) }, 'the target cannot notice the loss of its client');
       });
@@ -117,4 +126,25 @@ async function setReplicationRole(client: Client, role: string): Promise<void> {
       { cause: error },
     );
   });
+}
+
+/** Where a session before this one has it still, because the server has not noticed its end, the error is one that passes. */
+async function setOrigin(client: Client, origin: string): Promise<void> {
+  try {
+    const { rows } = await client.query('select pg_replication_origin_oid($1) is null as missing', [origin]);
+    if (rows[0].missing) {
+      await client.query('select pg_replication_origin_create($1)', [origin]).catch(error => {
+        // Another task made it at the same time.
+        if (!isState(error, '23505', '42710')) throw error;
+      });
+    }
+    await client.query('select pg_replication_origin_session_setup($1)', [origin]);
+  } catch (error) {
+    if (!isState(error, '42501')) throw error;
+    throw new ConnectError(
+      'SINK_PRIVILEGE',
+      `the user of the sink may not set a replication origin, as replication.origin asks; run GRANT EXECUTE ON FUNCTION pg_replication_origin_oid(text), pg_replication_origin_create(text), pg_replication_origin_session_setup(text) TO it, or leave the key out`,
+      { cause: error },
+    );
+  }
 }

@@ -38,10 +38,14 @@ export const postgresSink: SqlSinkKind<PgTypes> = {
   target: ({ config, settings, shapes, context }) => {
     const { values } = sinkConfigDef.parse(config);
     const options = connectionOptions(connectionKeys(values));
-    const sessions = Array.from(
-      { length: laneCount(values) },
-      () => new Session(options, values['session.replication.role'], context.logger),
-    );
+    const origin = values['replication.origin'] || null;
+    const sessions = Array.from({ length: laneCount(values) }, (_, lane) => {
+      const marks = {
+        replicationRole: values['session.replication.role'],
+        origin: origin === null ? null : `${origin}_${context.taskId}_${lane}`,
+      };
+      return new Session(options, marks, context.logger);
+    });
     const store = offsetStore(values, context.connectorName);
     const offsets = store && { store, ledger: new OffsetLedger(context.connectorName, store.table) };
     const copyTrust = new CopyTrust();

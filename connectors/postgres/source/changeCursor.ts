@@ -11,6 +11,8 @@ export class ChangeCursor {
   private txId: bigint;
   private resume: { readonly high: number; readonly low: number; readonly changes: number } | null;
   private seenAtResume = 0;
+  /** Whether the transaction at hand is published as a whole. */
+  isSkipped = false;
 
   constructor(position: StreamPosition) {
     this.lsnHigh = Number(BigInt.asIntN(32, position.lsn >> 32n));
@@ -41,6 +43,7 @@ export class ChangeCursor {
 
   /** Counts a change; false for one that was published before. */
   isNew(lsnHigh: number, lsnLow: number): boolean {
+    if (this.isSkipped) return false;
     if (this.resume !== null && this.wasPublished(this.resume, lsnHigh, lsnLow)) return false;
     if (lsnHigh === this.lsnHigh && lsnLow === this.lsnLow) {
       this.changesAtLsn++;

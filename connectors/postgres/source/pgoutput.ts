@@ -71,6 +71,8 @@ export class PgOutputDecoder {
   /** Transactions begun last, 0 = none. */
   private readonly recent: Uint32Array;
   private recentCount = 0;
+  /** Transactions that were committed before it are published, and sent again for the sake of prepared ones. */
+  publishedBefore = 0n;
   /** Highest WAL position the server spoke of. */
   walEnd = 0n;
   isReplyRequested = false;
@@ -226,6 +228,10 @@ export class PgOutputDecoder {
       case 0x53: // S
       case 0x63: // c
       case 0x41: // A
+      case 0x62: // b
+      case 0x70: // p
+      case 0x4b: // K
+      case 0x72: // r
         this.stop = 'streamed';
         return;
       default:
@@ -238,6 +244,8 @@ export class PgOutputDecoder {
   }
 
   private begin(view: DataView, p: number, lsnHigh: number, lsnLow: number): void {
+    this.cursor.isSkipped = this.publishedBefore > 0n && view.getBigUint64(p + 1) < this.publishedBefore;
+    if (this.cursor.isSkipped) return;
     const tsUs = view.getBigInt64(p + 9) + MICROS_TO_2000;
     const xid = view.getUint32(p + 17);
     this.recent[this.recentCount++ % this.recent.length] = xid;
@@ -256,6 +264,10 @@ export class PgOutputDecoder {
   }
 
   private commit(view: DataView, p: number): void {
+    if (this.cursor.isSkipped) {
+      this.cursor.isSkipped = false;
+      return;
+    }
     const endLsn = view.getBigUint64(p + 10);
     this.transactions?.end(view.getUint32(p + 2), view.getUint32(p + 6));
     this.cursor.commit(view.getInt32(p + 10), view.getInt32(p + 14));
@@ -346,6 +358,7 @@ export class PgOutputDecoder {
     if (isTransactional && !this.cursor.isNew(lsnHigh, lsnLow)) return;
     if (!this.messages.isWanted(prefix)) return;
     const lsn = view.getBigUint64(p + 2);
+    if (!isTransactional && lsn < this.publishedBefore) return;
     if (isTransactional) this.hasEvents = true;
     else this.lastEventCommit = lsn;
     const start = prefixEnd + 5;

@@ -4,6 +4,7 @@ import { quoteName, quoteText } from './connection.ts';
 
 /** Binary values, logical messages and open transactions are known from here on. */
 export const MODERN_SINCE = 140000;
+export const TWO_PHASE_SINCE = 150000;
 export const ORIGIN_SINCE = 160000;
 const PARALLEL_SINCE = 160000;
 
@@ -15,7 +16,7 @@ export function pluginOptions(
 ): string[] {
   const isModern = serverVersion >= MODERN_SINCE;
   return [
-    ...protocol(serverVersion, isStreaming),
+    ...protocol(serverVersion, isStreaming, settings.slot.isTwoPhase),
     `publication_names ${quoteText(quoteName(settings.publication.name)).trim()}`,
     ...(isModern ? ["messages 'true'"] : []),
     ...(isBinary ? ["binary 'true'"] : []),
@@ -23,10 +24,11 @@ export function pluginOptions(
   ];
 }
 
-/** Version 3 has nothing but prepared transactions before their commit, which are not wanted: they come as others do, when they are committed. */
-function protocol(serverVersion: number, isStreaming: boolean): string[] {
-  if (serverVersion < MODERN_SINCE || !isStreaming) return ["proto_version '1'"];
+/** Version 3 has nothing but prepared transactions before their commit, which are wanted of a slot that is made for them only. */
+function protocol(serverVersion: number, isStreaming: boolean, isTwoPhase: boolean): string[] {
+  const twoPhase = isTwoPhase ? ["two_phase 'on'"] : [];
+  if (serverVersion < MODERN_SINCE || !isStreaming) return [`proto_version '${isTwoPhase ? 3 : 1}'`, ...twoPhase];
   return serverVersion < PARALLEL_SINCE
-    ? ["proto_version '2'", "streaming 'on'"]
-    : ["proto_version '4'", "streaming 'parallel'"];
+    ? [`proto_version '${isTwoPhase ? 3 : 2}'`, "streaming 'on'", ...twoPhase]
+    : ["proto_version '4'", "streaming 'parallel'", ...twoPhase];
 }

@@ -6,7 +6,7 @@ import type pg from 'pg';
 import { ConnectError, type ErrorCode } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
 import { fullName, listTables, type TableName } from './catalog.ts';
-import { MODERN_SINCE, ORIGIN_SINCE } from './pluginOptions.ts';
+import { MODERN_SINCE, ORIGIN_SINCE, TWO_PHASE_SINCE } from './pluginOptions.ts';
 import type { StoredOffset } from './position.ts';
 import { isStandby, readPublication, readSlot, type SlotState, serverVersion } from './server.ts';
 
@@ -57,6 +57,7 @@ export async function preflight(
   if (needsSlot) {
     await checkServer(client, settings, slot, add);
     checkOrigin(settings, version, add);
+    checkTwoPhase(settings, version, add);
     checkSlot(settings, slot, stored, add);
   }
   const all = await listTables(client);
@@ -142,11 +143,11 @@ function checkSlot(settings: SourceSettings, slot: SlotState | null, stored: Sto
       `The slot "${name}" is of plug-in ${slot.plugin ?? 'none (physical)'} in database ${slot.database ?? 'none'}; it must be of pgoutput in ${settings.database}. Choose another slot.name or drop it.`,
     );
   }
-  if (slot.isTwoPhase) {
+  if (slot.isTwoPhase && !settings.slot.isTwoPhase) {
     add(
       'PG_SLOT_INVALID',
       'slot.name',
-      `The slot "${name}" sends transactions when they are prepared, and would not send them again after a restart. Prepared transactions are published when they are committed: drop the slot and let the connector create it, or create it without TWO_PHASE.`,
+      `The slot "${name}" sends transactions when they are prepared. Set slot.two.phase=true, or drop the slot and let the connector create it.`,
     );
   }
   if (slot.walStatus === 'lost' && isNeeded && stored?.state !== 'snapshotting') {
@@ -156,6 +157,15 @@ function checkSlot(settings: SourceSettings, slot: SlotState | null, stored: Sto
       `The server removed WAL that the slot "${name}" needs. Raise max_slot_wal_keep_size, drop the slot and reset the offsets of the connector, or use snapshot.mode=when_needed.`,
     );
   }
+}
+
+function checkTwoPhase(settings: SourceSettings, version: number, add: Add): void {
+  if (!settings.slot.isTwoPhase || version >= TWO_PHASE_SINCE) return;
+  add(
+    'PG_VERSION_UNSUPPORTED',
+    'slot.two.phase',
+    'slot.two.phase needs PostgreSQL 15 or newer. Remove it: prepared transactions are then sent after their commit.',
+  );
 }
 
 function checkOrigin(settings: SourceSettings, version: number, add: Add): void {

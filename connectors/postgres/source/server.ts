@@ -56,12 +56,13 @@ export async function createSlot(
   settings: SourceSettings,
   hasSnapshot: boolean,
 ): Promise<CreatedSlot> {
+  const twoPhase = settings.slot.isTwoPhase ? ', TWO_PHASE true' : '';
   const options =
     version < 150000
       ? hasSnapshot
         ? 'EXPORT_SNAPSHOT'
         : 'NOEXPORT_SNAPSHOT'
-      : `(SNAPSHOT '${hasSnapshot ? 'export' : 'nothing'}'${version >= 170000 && settings.slot.failover ? ', FAILOVER true' : ''})`;
+      : `(SNAPSHOT '${hasSnapshot ? 'export' : 'nothing'}'${version >= 170000 && settings.slot.failover ? ', FAILOVER true' : ''}${twoPhase})`;
   try {
     const { rows } = await client.query(
       `CREATE_REPLICATION_SLOT ${quoteName(settings.slot.name)} LOGICAL pgoutput ${options}`,

@@ -14,6 +14,7 @@ import { readMissing } from './missingValues.ts';
 import { PgOutputDecoder, RECENT_TRANSACTIONS } from './pgoutput.ts';
 import { MODERN_SINCE, pluginOptions } from './pluginOptions.ts';
 import type { StreamPosition } from './position.ts';
+import { type Relation, readRelation } from './relation.ts';
 import type { RelationVersions } from './relations.ts';
 import { ReplicationSession } from './replicationSession.ts';
 import { readSlot } from './server.ts';
@@ -22,6 +23,9 @@ import { NeedsTextForm } from './tableVersion.ts';
 import type { TransactionReplay } from './transactionReplay.ts';
 
 const FIRST_RETRY_MS = 200;
+/** The server takes a moment to let go of the slot when a connection ends. */
+const OWN_END_MS = 2000;
+const OWN_END_WAIT_MS = 20;
 /** While data keeps coming, a few ms gather more of it: each batch has a price of its own here and in the worker. The first after a rest goes at once. */
 const BUSY_MS = 5;
 const GATHER_MS = 3;
@@ -40,6 +44,7 @@ export class ChangeStream {
   private readonly options: StreamOptions;
   private isBinary: boolean;
   private isStreaming: boolean;
+  private readonly isTwoPhase: boolean;
   private session: ReplicationSession | null = null;
   private catalog: pg.Client | null = null;
   private decoder: PgOutputDecoder;
@@ -55,6 +60,8 @@ export class ChangeStream {
   private failure: { readonly error: unknown } | null = null;
   private busyUntil = 0;
   private attempts = 0;
+  /** When this connector ended its last connection. */
+  private closedMs = Number.NEGATIVE_INFINITY;
   private confirmed = 0n;
   /** Ids of the transactions that came last. */
   readonly recent = new Uint32Array(RECENT_TRANSACTIONS);
@@ -63,6 +70,7 @@ export class ChangeStream {
     this.options = options;
     this.isBinary = options.serverVersion >= MODERN_SINCE;
     this.isStreaming = options.settings.streaming.isOn && this.isBinary;
+    this.isTwoPhase = options.settings.slot.isTwoPhase;
     this.held = new HeldTransactions(options.settings.streaming.bufferBytes, options.settings.messagePrefixes);
     this.decoder = this.newDecoder(position);
   }
@@ -108,6 +116,7 @@ export class ChangeStream {
     }
     await this.completeRows(start);
     if (this.failure === null) this.attempts = 0;
+    session.flushed = this.safe;
     session.written = this.decoder.walEnd;
     if (this.decoder.isReplyRequested) {
       this.decoder.isReplyRequested = false;
@@ -142,17 +151,24 @@ export class ChangeStream {
         return;
       }
       if (stop !== 'relation') return;
-      const relation = this.decoder.relation!;
-      this.catalog ??= await connect(this.options.settings, 'catalog');
-      const form = this.isBinary ? 'binary' : 'text';
-      this.decoder.setVersion(relation.oid, await this.options.versions.resolve(this.catalog, relation, form));
+      await this.describe(this.decoder.relation!);
     }
+  }
+
+  private async describe(relation: Relation): Promise<void> {
+    this.catalog ??= await connect(this.options.settings, 'catalog');
+    const form = this.isBinary ? 'binary' : 'text';
+    this.decoder.setVersion(relation.oid, await this.options.versions.resolve(this.catalog, relation, form));
   }
 
   /** Keeps what is of open transactions; false where the walk has to end: at the end of the bytes, or because a transaction that was held comes next. */
   private async hold(): Promise<boolean> {
     const { next, replay } = await this.held.take(this.bytes, this.at, this.decoder.control);
     this.at = next;
+    for (const message of this.held.described.splice(0)) {
+      const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
+      await this.describe(readRelation(message, view, 0));
+    }
     if (replay !== null) this.replay = { transaction: replay, bytes: this.bytes, at: next };
     return replay === null && !this.held.isInSegment;
   }
@@ -198,6 +214,12 @@ export class ChangeStream {
     }
     this.decoder = this.newDecoder(position);
     await this.forgetHeld();
+    const published = position.lastCommit ?? 0n;
+    if (this.isTwoPhase) {
+      // What is prepared and not published comes again only to those who start before it: from where the server was told to keep it.
+      this.decoder.publishedBefore = published;
+      this.held.publishedBefore = published;
+    }
     this.bytes = EMPTY;
     this.at = 0;
     this.isFull = false;
@@ -205,10 +227,10 @@ export class ChangeStream {
     const session = new ReplicationSession(
       client,
       settings,
-      position.lastCommit ?? 0n,
+      this.isTwoPhase ? 0n : published,
       pluginOptions(settings, this.options.serverVersion, this.isBinary, this.isStreaming),
     );
-    session.flushed = this.confirmed;
+    session.flushed = this.safe;
     return session;
   }
 
@@ -236,6 +258,10 @@ export class ChangeStream {
       return;
     }
     const isActive = sqlState(error) === '55006' || (error instanceof ConnectError && error.code === 'PG_SLOT_ACTIVE');
+    if (isActive && performance.now() - this.closedMs < OWN_END_MS) {
+      await delay(OWN_END_WAIT_MS, undefined, { signal }).catch(() => {});
+      return;
+    }
     if (!isActive && !isConnectionLoss(error)) {
       const { lastCommit, lsn } = this.decoder.position;
       throw error instanceof ConnectError ? error.at({ position: formatLsn(lastCommit ?? lsn) }) : error;
@@ -276,8 +302,14 @@ export class ChangeStream {
     if (lsn <= this.confirmed) return;
     this.confirmed = lsn;
     if (this.session === null) return;
-    this.session.flushed = lsn;
+    this.session.flushed = this.safe;
     this.session.sendStatus();
+  }
+
+  /** What the server need not keep for us: all that is confirmed, but no prepared transaction. */
+  private get safe(): bigint {
+    const prepared = this.isTwoPhase ? this.held.oldestPrepared : null;
+    return prepared !== null && prepared < this.confirmed ? prepared : this.confirmed;
   }
 
   /** For when nothing handed out is unconfirmed: what the server sent last, and had nothing for us, need not be kept. */
@@ -294,6 +326,7 @@ export class ChangeStream {
   }
 
   private closeSession(): void {
+    if (this.session !== null) this.closedMs = performance.now();
     this.session?.close();
     this.session = null;
   }

@@ -19,7 +19,7 @@ import { parseSettings, type SourceSettings } from '../config.ts';
 import { CONNECTOR_NAME } from '../version.ts';
 import { blockingSettings } from './blockingSnapshot.ts';
 import { fullName } from './catalog.ts';
-import { connect, isConnectionLoss, sourceError } from './connection.ts';
+import { connect, isConnectionLoss, sourceError, sqlState } from './connection.ts';
 import { type BlockingRequest, IncrementalSnapshot } from './incrementalSnapshot.ts';
 import { formatLsn } from './lsn.ts';
 import { HEARTBEAT_PREFIX } from './ownMessages.ts';
@@ -264,8 +264,9 @@ export class PostgresSourceTask implements SourceTask {
     } catch (error) {
       if (this.context.signal.aborted) return [];
       const failure = sourceError(error, this.settings);
-      // What a signal asks for may be wrong; that must not stop the stream.
-      if (this.blocking === null || failure.retriable) throw failure;
+      // What a signal asks for may be wrong, such as a column of its condition; that must not stop the stream.
+      const isWrong = !failure.retriable || sqlState(failure.cause)?.startsWith('42') === true;
+      if (this.blocking === null || !isWrong) throw failure;
       this.context.logger.error({ signal: this.blocking.id, reason: String(error) }, 'the snapshot is given up');
       this.tell('ABORTED');
       return await this.endSnapshot(snapshot);

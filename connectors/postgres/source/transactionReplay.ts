@@ -74,7 +74,7 @@ export class TransactionReplay {
   }
 
   private convert(length: number): number {
-    const { aborted } = this.transaction;
+    const { aborted, hasXids } = this.transaction;
     const { input } = this.buffers;
     const end = this.inputLength;
     this.buffers.output = roomFor(this.buffers.output, length + end + COMMIT_BYTES, length);
@@ -93,7 +93,7 @@ export class TransactionReplay {
           this.beginLsnAt = -1;
         }
         length += input.copy(output, length, p, p + HEAD_BYTES + 1);
-        length += input.copy(output, length, p + HEAD_BYTES + 5, next);
+        length += input.copy(output, length, p + HEAD_BYTES + (hasXids ? 5 : 1), next);
         output.writeInt32BE(length - start - 1, start + 1);
       }
       p = next;

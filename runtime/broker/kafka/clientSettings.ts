@@ -1,8 +1,8 @@
 /** Client settings by Kafka's names, parsed: how to reach and to trust the cluster, and how patient to be. Files are read here, once. */
-import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import type { SaslOptions } from 'kafkajs/src/network/connection.js';
 import { ConnectError } from '../../../schemas/errors.ts';
+import { tlsMaterial } from '../../config/tlsSettings.ts';
 
 export interface Address {
   readonly host: string;
@@ -41,6 +41,8 @@ export const connectionKeys: ReadonlySet<string> = new Set([
   'ssl.keystore.password',
   'ssl.key.password',
   'ssl.endpoint.identification.algorithm',
+  'ssl.enabled.protocols',
+  'ssl.cipher.suites',
   'request.timeout.ms',
   'socket.connection.setup.timeout.ms',
   'retry.backoff.ms',
@@ -124,41 +126,8 @@ export function jaasOption(jaas: string, name: string): string | null {
 }
 
 function parseSsl(settings: Settings): ConnectionOptions {
-  const ssl: ConnectionOptions = {};
-  const ca = pem(settings, 'ssl.truststore', 'ssl.truststore.certificates');
-  if (ca !== null) ssl.ca = ca;
-  const keystore = settings['ssl.keystore.location'] === undefined ? null : pem(settings, 'ssl.keystore', '');
-  const cert = keystore ?? settings['ssl.keystore.certificate.chain'];
-  const key = keystore ?? settings['ssl.keystore.key'];
-  if (cert !== undefined && key !== undefined) Object.assign(ssl, { cert, key });
-  const passphrase = settings['ssl.key.password'];
-  if (passphrase !== undefined) ssl.passphrase = passphrase;
+  const ssl: ConnectionOptions = tlsMaterial(settings, 'BROKER_CONFIG_INVALID');
   // Kafka's way to say that the name in the certificate is not to be compared with the host.
   if (settings['ssl.endpoint.identification.algorithm']?.trim() === '') ssl.checkServerIdentity = () => undefined;
   return ssl;
-}
-
-function pem(settings: Settings, store: 'ssl.truststore' | 'ssl.keystore', inlineKey: string): string | null {
-  const location = settings[`${store}.location`];
-  if (location === undefined) return settings[inlineKey] ?? null;
-  const type = (settings[`${store}.type`] ?? 'PEM').toUpperCase();
-  const notPem = (found: string): ConnectError =>
-    invalid(
-      `${store}.location`,
-      location,
-      `only PEM files are read, not ${found}; convert the store with keytool and openssl, and set ${store}.type=PEM`,
-    );
-  if (type !== 'PEM') throw notPem(type);
-  let text: string;
-  try {
-    text = readFileSync(location, 'latin1');
-  } catch (error) {
-    throw new ConnectError(
-      'BROKER_CONFIG_INVALID',
-      `${store}.location: cannot read ${location}: ${(error as Error).message}.`,
-      { cause: error },
-    );
-  }
-  if (!text.includes('-----BEGIN')) throw notPem('what is in the file');
-  return text;
 }

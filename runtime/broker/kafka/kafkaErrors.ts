@@ -28,6 +28,8 @@ export const kafkaCode = {
   outOfOrderSequence: 45,
   duplicateSequence: 46,
   invalidProducerEpoch: 47,
+  invalidTxnState: 48,
+  invalidProducerIdMapping: 49,
   concurrentTransactions: 51,
   unknownProducerId: 59,
   nonEmptyGroup: 68,
@@ -64,6 +66,11 @@ export function isRetriableCode(code: number): boolean {
   return retriable.has(code);
 }
 
+/** A producer that may write no more: another took over, or the broker has ended its transaction, or forgotten it. */
+export function isFencedCode(code: number): boolean {
+  return codeOf(code) === 'BROKER_PRODUCER_FENCED';
+}
+
 /** A request that a broker answered with an error. */
 export function requestFailed(
   what: string,
@@ -92,6 +99,8 @@ function codeOf(code: number): ErrorCode {
     case kafkaCode.fencedInstanceId:
       return 'BROKER_GROUP_MEMBER_LOST';
     case kafkaCode.invalidProducerEpoch:
+    case kafkaCode.invalidTxnState:
+    case kafkaCode.invalidProducerIdMapping:
     case kafkaCode.producerFenced:
       return 'BROKER_PRODUCER_FENCED';
     case kafkaCode.corruptMessage:

@@ -233,6 +233,8 @@ export class ProduceSender {
         this.fail(outOfOrder(queue, answer));
         break;
       case kafkaCode.invalidProducerEpoch:
+      case kafkaCode.invalidTxnState:
+      case kafkaCode.invalidProducerIdMapping:
       case kafkaCode.producerFenced:
         this.fail(fencedError(`Writing to ${queue.topic}-${queue.partition}`, this.#settings.transactionalId));
         break;

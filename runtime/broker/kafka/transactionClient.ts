@@ -5,11 +5,12 @@
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { TopicPartition } from '../../api/connector.ts';
 import type { PartitionOffset } from '../port.ts';
+import { pause } from './backoff.ts';
 import type { Address } from './clientSettings.ts';
 import { apis, byTopic } from './kafkaApis.ts';
 import type { KafkaCluster } from './kafkaCluster.ts';
 import type { KafkaConnection } from './kafkaConnection.ts';
-import { kafkaCode, requestFailed } from './kafkaErrors.ts';
+import { isFencedCode, kafkaCode, requestFailed } from './kafkaErrors.ts';
 import type { NodeConnections } from './nodeConnections.ts';
 
 export interface ProducerIdentity {
@@ -55,7 +56,7 @@ export class TransactionClient {
   }
 
   async addPartitions(partitions: readonly TopicPartition[]): Promise<void> {
-    await this.#retrying(async () => {
+    await this.#behindMarkers(async () => {
       const connection = await this.#toCoordinator();
       const topics = byTopic(partitions, p => p.partition);
       const answer = await connection.call(apis.addPartitionsToTxn, { ...this.#transactional(), topics });
@@ -63,7 +64,9 @@ export class TransactionClient {
       const errors = answer.errors.flatMap(t => t.partitionErrors.map(p => ({ topic: t.topic, ...p })));
       const cause = errors.find(e => e.errorCode !== kafkaCode.none && e.errorCode !== operationNotAttempted);
       const failed = cause ?? errors.find(e => e.errorCode !== kafkaCode.none);
+      if (failed?.errorCode === kafkaCode.concurrentTransactions) return false;
       if (failed) this.#check(`Adding ${failed.topic}-${failed.partition} to the transaction`, failed.errorCode);
+      return true;
     });
   }
 
@@ -120,9 +123,21 @@ export class TransactionClient {
     if (code === kafkaCode.none) return;
     if (code === kafkaCode.notCoordinator || code === kafkaCode.coordinatorNotAvailable) this.#coordinator = null;
     const id = this.#transactionalId === null ? '' : ` of transactional.id ${this.#transactionalId}`;
-    if (code === kafkaCode.invalidProducerEpoch || code === kafkaCode.producerFenced)
-      throw fencedError(what, this.#transactionalId);
+    if (isFencedCode(code)) throw fencedError(what, this.#transactionalId);
     throw requestFailed(`${what}${id}`, code);
+  }
+
+  /**
+   * The end of a transaction is answered before its markers are written everywhere, and until then the next one may not begin: a matter of milliseconds, so
+   * that it is asked again sooner than after other trouble. `attempt` says false for it.
+   */
+  async #behindMarkers(attempt: () => Promise<boolean>): Promise<void> {
+    let waitMs = firstMarkerWaitMs;
+    while (!(await this.#retrying(attempt))) {
+      this.#signal.throwIfAborted();
+      await pause(waitMs, this.#signal);
+      waitMs = Math.min(2 * waitMs, maxMarkerWaitMs);
+    }
   }
 
   async #retrying<T>(attempt: () => Promise<T>): Promise<T> {
@@ -132,10 +147,12 @@ export class TransactionClient {
 }
 
 const operationNotAttempted = 55;
+const firstMarkerWaitMs = 1;
+const maxMarkerWaitMs = 50;
 
 export function fencedError(what: string, transactionalId: string | null): ConnectError {
   return new ConnectError(
     'BROKER_PRODUCER_FENCED',
-    `${what}: a newer producer of transactional.id ${transactionalId} took over, or the transaction ran longer than transaction.timeout.ms. This producer can write no more.`,
+    `${what}: a newer producer of transactional.id ${transactionalId} took over, or the broker has ended the transaction since it ran longer than transaction.timeout.ms. This producer can write no more.`,
   );
 }

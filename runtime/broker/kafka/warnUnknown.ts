@@ -40,7 +40,7 @@ const ignored: ReadonlySet<string> = new Set([
   'send.buffer.bytes',
   'socket.connection.setup.timeout.max.ms',
   'ssl.protocol',
-  'ssl.enabled.protocols',
+  'ssl.client.auth',
 ]);
 
 export function warnUnknown(

@@ -1,5 +1,5 @@
 /** `millrace plugins`: what is installed, and the configuration keys of one plugin. */
-import { ConnectError } from '../../api/index.ts';
+import { type ConfigKey, ConnectError } from '../../api/index.ts';
 import { loadWorkerConfig } from '../../config/loadWorkerConfig.ts';
 import { pluginList } from '../../herder/pluginList.ts';
 import { PluginRegistry } from '../../worker/pluginRegistry.ts';
@@ -23,13 +23,11 @@ export async function plugins(args: readonly string[]): Promise<number> {
   }
   const file = typeof values.config === 'string' ? await readWorkerFile(values.config) : {};
   const { config } = loadWorkerConfig({ file, environment: process.env, flags: fromFlags });
-  const registry = await PluginRegistry.load(
-    pluginModules(config['plugin.path'], path => {
-      process.stderr.write(`millrace: plugin.path names ${path}, which does not exist; it is left out\n`);
-    }),
+  const registry = await PluginRegistry.open(
+    await pluginModules(config['plugin.path'], message => process.stderr.write(`millrace: ${message}\n`)),
   );
   const [className] = positionals;
-  process.stdout.write(className === undefined ? listText(registry) : keysText(registry, className));
+  process.stdout.write(className === undefined ? listText(registry) : await keysText(registry, className));
   return 0;
 }
 
@@ -38,17 +36,24 @@ function listText(registry: PluginRegistry): string {
   return all.map(({ type, class: name, version }) => `${type.padEnd(17)} ${name}  ${version}\n`).join('');
 }
 
-function keysText(registry: PluginRegistry, className: string): string {
+async function keysText(registry: PluginRegistry, className: string): Promise<string> {
   const plugin =
-    registry.find(className, 'source', 'sink') ??
-    registry.find(className, 'converter', 'header_converter', 'transformation', 'predicate', 'config_provider');
+    (await registry.loadIfFound(className, 'source', 'sink')) ??
+    (await registry.loadIfFound(
+      className,
+      'converter',
+      'header_converter',
+      'transformation',
+      'predicate',
+      'config_provider',
+    ));
   if (plugin === undefined) {
     throw new ConnectError(
       'PLUGIN_NOT_FOUND',
       `no plugin answers to ${className}; millrace plugins lists what there is`,
     );
   }
-  const keys = Object.entries(plugin.configDef.keys)
+  const keys = Object.entries<ConfigKey>(plugin.configDef.keys)
     .filter(([, key]) => !key.internal)
     .map(([name, key]) => {
       const preset =

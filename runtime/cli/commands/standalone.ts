@@ -1,6 +1,7 @@
 /** `millrace standalone`: one worker process with its REST API, until SIGTERM or SIGINT. */
 import { isDeepStrictEqual } from 'node:util';
 import { type Config, ConnectError } from '../../api/index.ts';
+import type { WorkerConfig } from '../../config/workerConfig.ts';
 import type { Herder } from '../../herder/herder.ts';
 import { StandaloneHerder } from '../../herder/standalone/standaloneHerder.ts';
 import { type ConnectorFile, readConnectorFile, readWorkerFile } from '../configFile.ts';
@@ -25,6 +26,7 @@ export async function standalone(args: readonly string[]): Promise<number> {
   const { workerFile, connectorFiles } = await readFiles(positionals);
   const sources = { file: workerFile, environment: process.env, flags: fromFlags };
   const { config, ignored } = await resolvedWorkerConfig(sources);
+  refuseExactlyOnce(config);
   return runWorker(config, ignored, {
     host: (_, listening) => listening,
     start: options => StandaloneHerder.start({ ...options, onGroupTaken: options.onFatal }),
@@ -32,6 +34,16 @@ export async function standalone(args: readonly string[]): Promise<number> {
       for (const file of connectorFiles) await runConnector(file, herder);
     },
   });
+}
+
+/** It needs a leader who fences what ran before: a promise of a worker alone would not hold. */
+function refuseExactlyOnce(config: WorkerConfig): void {
+  const support = config['exactly.once.source.support'];
+  if (support === 'disabled') return;
+  throw new ConnectError(
+    'CONFIG_INVALID',
+    `exactly.once.source.support=${support} needs a cluster on Kafka: start this worker as millrace worker, which may be the only one, or remove the key`,
+  );
 }
 
 async function runConnector({ path, name, config, initialState }: ConnectorFile, herder: Herder): Promise<void> {

@@ -3,6 +3,7 @@ import { ConnectError, type Logger } from '../../api/index.ts';
 import { connectBroker } from '../../broker/connectBroker.ts';
 import { EmbeddedBroker } from '../../broker/embedded/embeddedBroker.ts';
 import type { Broker } from '../../broker/port.ts';
+import { SecretMask } from '../../config/secretMask.ts';
 import type { WorkerConfig } from '../../config/workerConfig.ts';
 import { LogLevels } from '../../metrics/logLevels.ts';
 import { readWorkerFile } from '../configFile.ts';
@@ -52,7 +53,7 @@ export async function topics(args: readonly string[]): Promise<number> {
   const count = parseCount(values['max-messages']);
   const file = typeof values.config === 'string' ? await readWorkerFile(values.config) : {};
   const { config } = await resolvedWorkerConfig({ file, environment: process.env, flags: fromFlags });
-  const logger = createLogger(new LogLevels('WARN'));
+  const logger = createLogger(new LogLevels('WARN'), new SecretMask());
   const broker = await openBroker(config, logger);
   try {
     if (topic === undefined) await list(broker);

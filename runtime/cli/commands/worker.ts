@@ -4,6 +4,7 @@ import { ConnectError } from '../../api/index.ts';
 import { environmentConfig } from '../../config/loadWorkerConfig.ts';
 import type { WorkerConfig } from '../../config/workerConfig.ts';
 import { DistributedHerder } from '../../herder/distributed/distributedHerder.ts';
+import { listenersOf } from '../../rest/listeners.ts';
 import { readWorkerFile } from '../configFile.ts';
 import { parseFlags, type WorkerFlag, workerFlagsHelp, workerKeysHelp } from '../flags.ts';
 import { resolvedWorkerConfig } from '../resolvedWorkerConfig.ts';
@@ -64,8 +65,7 @@ function requireCluster(config: WorkerConfig, isNamed: boolean): void {
 
 /** A worker that listens everywhere is known to the others by its machine's name. */
 function reachableHost(config: WorkerConfig, listening: string): string {
-  const [listener = config.listen] = config.listeners;
-  return /(^|\/)(0\.0\.0\.0|\[::\])?:\d+\/*$/.test(listener) ? hostname() : listening;
+  return ['0.0.0.0', '::'].includes(listenersOf(config).advertised.host) ? hostname() : listening;
 }
 
 function help(): string {

@@ -1,4 +1,4 @@
-import { type Config, type ConfigProvider, ConnectError, configDef } from '../../api/index.ts';
+import { type Config, type ConfigData, type ConfigProvider, ConnectError, configDef } from '../../api/index.ts';
 
 export const envVarProviderDef = configDef({
   'allowlist.pattern': {
@@ -24,7 +24,7 @@ export class EnvVarConfigProvider implements ConfigProvider {
     }
   }
 
-  async get(path: string, keys: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  async get(path: string, keys: readonly string[]): Promise<ConfigData> {
     if (path !== '') {
       throw new ConnectError(
         'CONFIG_PROVIDER_FAILED',
@@ -36,6 +36,6 @@ export class EnvVarConfigProvider implements ConfigProvider {
       const value = process.env[key];
       if (value !== undefined && this.#allowed.test(key)) found.set(key, value);
     }
-    return found;
+    return { values: found };
   }
 }

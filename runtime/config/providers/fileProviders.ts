@@ -1,7 +1,7 @@
 /** FileConfigProvider (`${file:/path/x.properties:key}`) and DirectoryConfigProvider (`${dir:/path:file}`): secrets kept in files. */
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { type Config, type ConfigProvider, ConnectError, configDef } from '../../api/index.ts';
+import { type Config, type ConfigData, type ConfigProvider, ConnectError, configDef } from '../../api/index.ts';
 import { parseProperties } from '../properties.ts';
 
 const allowedPathsKey = {
@@ -50,9 +50,9 @@ export class FileConfigProvider implements ConfigProvider {
     this.#files = new AllowedFiles(config);
   }
 
-  async get(path: string, keys: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  async get(path: string, keys: readonly string[]): Promise<ConfigData> {
     const properties = await this.#files.reading(path, async () => parseProperties(await readFile(path, 'utf8')));
-    return new Map([...properties].filter(([key]) => keys.includes(key)));
+    return { values: new Map([...properties].filter(([key]) => keys.includes(key))) };
   }
 }
 
@@ -64,7 +64,7 @@ export class DirectoryConfigProvider implements ConfigProvider {
   }
 
   /** Keys are file names; a value is the whole content. */
-  async get(path: string, keys: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  async get(path: string, keys: readonly string[]): Promise<ConfigData> {
     return this.#files.reading(path, async () => {
       const names = new Set(await readdir(path));
       const found = new Map<string, string>();
@@ -72,7 +72,7 @@ export class DirectoryConfigProvider implements ConfigProvider {
         const file = join(path, key);
         if (names.has(key) && (await stat(file)).isFile()) found.set(key, await readFile(file, 'utf8'));
       }
-      return found;
+      return { values: found };
     });
   }
 }

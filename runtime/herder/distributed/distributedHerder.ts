@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { Config } from '../../api/index.ts';
 import { LogLevels } from '../../metrics/logLevels.ts';
+import type { TaskGuard } from '../../worker/types.ts';
 import { AbstractHerder } from '../abstractHerder.ts';
 import { ForwardRequest } from '../forwardRequest.ts';
 import type { ConnectorStateInfo, Herder, InternalRequests } from '../herder.ts';
@@ -22,14 +23,20 @@ import { ConfigStore } from '../stores/configStore.ts';
 import type { InternalRecord } from '../stores/internalTopic.ts';
 import { internalTopicOptions } from '../stores/internalTopicOptions.ts';
 import { StatusStore } from '../stores/statusStore.ts';
+import { WorkerClient } from '../workerClient.ts';
 import { ClusterMember } from './clusterMember.ts';
+import { askLeader } from './leaderRequest.ts';
 import { newSessionKey } from './sessionKeys.ts';
+import { SourceTaskGuard } from './sourceTaskGuard.ts';
 import { TaskConfigPublisher } from './taskConfigPublisher.ts';
 import { waitFor } from './waitFor.ts';
 import { connectorKey, connectorTask, parseWorkKey, workKey } from './workIds.ts';
+import { ZombieFencing } from './zombieFencing.ts';
 
 export interface DistributedOptions extends HerderOptions {
   readonly levels: LogLevels;
+  /** Of the listener that other workers use. */
+  readonly scheme: 'http' | 'https';
   /** The cluster cannot be joined: this worker must stop. */
   readonly onFailed: (error: unknown) => void;
 }
@@ -42,6 +49,10 @@ export class DistributedHerder extends AbstractHerder implements Herder {
   readonly #levels: LogLevels;
   readonly #member: ClusterMember;
   readonly #publisher: TaskConfigPublisher;
+  readonly #fencing: ZombieFencing;
+  readonly #guard: SourceTaskGuard;
+  readonly #support: string;
+  readonly #client: WorkerClient;
   #keyTimer: NodeJS.Timeout | null = null;
   #held: ReadonlySet<string> = new Set();
 
@@ -49,10 +60,11 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     super(options, parts, supervisors);
     const { config, logger, workerId } = options;
     this.#levels = options.levels;
+    this.#client = new WorkerClient(config);
     this.#member = new ClusterMember({
       broker: parts.worker.broker,
       config,
-      url: `http://${workerId}/`,
+      url: `${options.scheme}://${workerId}/`,
       configs: parts.configs,
       configured: () => this.#configured(),
       handedOver: urls => this.#handedOver(urls),
@@ -66,11 +78,36 @@ export class DistributedHerder extends AbstractHerder implements Herder {
         if (this.#member.isLeader) await this.#writeTasks(name, configs);
         return this.#member.isLeader;
       },
-      leaderUrl: () => this.#member.leaderUrl,
-      sessionKey: () => (this.#member.isSessioned ? parts.configs.state.sessionKey : null),
+      sendToLeader: (name, body, signal) => this.#askLeader('POST', `${encodeURIComponent(name)}/tasks`, body, signal),
       isOwner: name => this.owns(name, null),
       logger,
     });
+    this.#support = config['exactly.once.source.support'];
+    this.#fencing = new ZombieFencing({
+      broker: parts.worker.broker,
+      groupId: config['group.id'],
+      configs: parts.configs,
+      requireLeader: () => this.requireWriter(),
+      syncTimeoutMs: config['worker.sync.timeout.ms'],
+      logger,
+    });
+    this.#guard = new SourceTaskGuard({
+      configs: parts.configs,
+      owns: (connector, task) => this.owns(connector, task),
+      fence: async (name, signal) => {
+        if (!this.#member.isLeader) {
+          return this.#askLeader('PUT', `${encodeURIComponent(name)}/fence`, undefined, signal);
+        }
+        await this.#fencing.fence(name);
+        return true;
+      },
+      syncTimeoutMs: config['worker.sync.timeout.ms'],
+      logger,
+    });
+    if (this.#support !== 'disabled') {
+      const topic = internalTopicOptions('config', parts.worker.broker, config, logger);
+      parts.configs.needRightToWrite(topic, config['group.id'], () => this.#fenced());
+    }
     this.internal = {
       sessionKey: () => (this.#member.isSessioned ? parts.configs.state.sessionKey : 'unsigned'),
       algorithms: config['inter.worker.verification.algorithms'],
@@ -78,22 +115,42 @@ export class DistributedHerder extends AbstractHerder implements Herder {
         this.requireWriter();
         return this.mutate(`writing task configs of connector ${name}`, () => this.#writeTasks(name, configs));
       },
+      fenceSourceTasks: async name => {
+        this.requireWriter();
+        this.entry(name);
+        if (this.#support === 'disabled') {
+          throw new ConnectError(
+            'REQUEST_INVALID',
+            'The worker that leads has exactly.once.source.support=disabled. Set preparing, then enabled, on all workers of the cluster.',
+          );
+        }
+        await this.#fencing.fence(name);
+      },
     };
     options.metrics.setRebalances(() => this.#member.rebalances());
     link.onConfig = change => this.#changed(change);
     link.onStatus = record => this.#statusRead(record);
     link.generation = () => this.#member.generation;
+    link.ask = (question, id, generation) => this.#guard.ask(question, id, generation);
   }
 
   /** Resolves when the worker is a member of its cluster. */
   static async start(options: DistributedOptions): Promise<DistributedHerder> {
     const { config, logger, workerId } = options;
     const supervisors = new Supervisors(config['topic.tracking.enable']);
-    const worker = await startWorker(options, supervisors);
+    const link: Link = {
+      onConfig: () => {},
+      onStatus: () => {},
+      generation: () => 0,
+      // No task runs before the herder is there.
+      ask: async () => {},
+    };
+    const worker = await startWorker(options, supervisors, {
+      ask: (question, id, generation) => link.ask(question, id, generation),
+    });
     let herder: DistributedHerder | null = null;
     try {
       const { broker } = worker;
-      const link: Link = { onConfig: () => {}, onStatus: () => {}, generation: () => 0 };
       const configs = await ConfigStore.follow(internalTopicOptions('config', broker, config, logger), change =>
         link.onConfig(change),
       );
@@ -125,7 +182,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     this.requireWriter();
     const { plan, connector, tasks } = this.planRestart(name, options);
     if (connector || tasks.length > 0) {
-      await this.parts.configs.write([restartRecord(name, options.includeTasks, options.onlyFailed)]);
+      await this.parts.configs.writeAsLeader([restartRecord(name, options.includeTasks, options.onlyFailed)]);
     }
     return plan;
   }
@@ -178,6 +235,20 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     );
   }
 
+  protected async fence(name: string): Promise<void> {
+    if (this.#support === 'enabled' && this.#isSource(name)) await this.#fencing.fence(name);
+  }
+
+  protected generation(name: string): number | undefined {
+    if (this.#support !== 'enabled' || !this.#isSource(name)) return undefined;
+    return this.parts.configs.state.taskGeneration(name);
+  }
+
+  #isSource(name: string): boolean {
+    const className = this.parts.configs.state.connector(name)?.config['connector.class'];
+    return className !== undefined && this.parts.worker.plugins.find(className, 'source') !== undefined;
+  }
+
   protected async commitTasks(name: string, configs: readonly Config[]): Promise<void> {
     this.#publisher.publish(name, configs);
   }
@@ -186,6 +257,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
   protected async end(): Promise<void> {
     if (this.#keyTimer !== null) clearTimeout(this.#keyTimer);
     this.#publisher.close();
+    this.#guard.close();
     await this.#member.close();
     await this.supervisors.close();
     await this.parts.statuses.flush();
@@ -227,7 +299,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
   async #handedOver(urls: readonly string[]): Promise<ReadonlySet<string>> {
     const { statuses } = this.parts;
     if (!(await this.#readStatuses())) return new Set();
-    const present = new Set(urls.map(url => new URL(url).host));
+    const present = new Set(urls.map(workerIdOf));
     const free = new Set<string>();
     for (const key of this.#configured()) {
       const { connector, task } = parseWorkKey(key);
@@ -244,6 +316,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     const before = this.#held;
     const { held } = this.#member;
     this.#held = held;
+    if (!this.#member.isLeader) await this.parts.configs.lead(false);
     const names = (keys: Iterable<string>): Set<string> => new Set([...keys].map(key => parseWorkKey(key).connector));
     const losing = names([...before].filter(key => !held.has(key)));
     const gaining = names([...held].filter(key => !before.has(key)));
@@ -261,8 +334,11 @@ export class DistributedHerder extends AbstractHerder implements Herder {
   /** As the leader of a new generation. */
   #lead(owners: ReadonlyMap<string, string>): void {
     const { statuses, configs } = this.parts;
+    configs.lead(true).catch(error => {
+      this.options.logger.error({ err: error }, 'the right to write the configs of the cluster could not be had');
+    });
     const configured = this.#configured();
-    const present = new Set([...owners.values()].map(url => new URL(url).host));
+    const present = new Set([...owners.values()].map(workerIdOf));
     // What waits for a worker that is gone must not seem to run.
     statuses.unassign((_, connector, task) => {
       const key = workKey({ connector, task: task ?? connectorTask });
@@ -289,7 +365,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     const ttlMs = this.options.config['inter.worker.key.ttl.ms'];
     const ageMs = Date.now() - (configs.state.sessionKey?.createdMs ?? 0);
     if (ageMs >= ttlMs) {
-      configs.write([sessionKeyRecord(newSessionKey(Date.now()))]).catch(error => {
+      configs.writeAsLeader([sessionKeyRecord(newSessionKey(Date.now()))]).catch(error => {
         this.options.logger.error({ err: error }, 'the session key could not be written, it is tried again');
       });
     }
@@ -300,7 +376,22 @@ export class DistributedHerder extends AbstractHerder implements Herder {
 
   async #writeTasks(name: string, configs: readonly Config[]): Promise<void> {
     this.entry(name);
-    await this.parts.configs.write(taskRecords(name, configs));
+    await this.parts.configs.writeAsLeader(taskRecords(name, configs));
+  }
+
+  /** False = there is no other leader to ask. */
+  async #askLeader(method: 'POST' | 'PUT', path: string, body: unknown, signal: AbortSignal): Promise<boolean> {
+    const url = this.#member.leaderUrl;
+    if (url === null) return false;
+    const sessionKey = this.#member.isSessioned ? this.parts.configs.state.sessionKey : null;
+    await askLeader({ client: this.#client, url, method, path: `connectors/${path}`, body, sessionKey, signal });
+    return true;
+  }
+
+  /** Another worker took the right to write: whether this one leads is for the group to say. */
+  #fenced(): void {
+    this.options.logger.warn({}, 'another worker writes the configs of the cluster by now; joining again');
+    this.#member.rejoin();
   }
 
   #changed(change: ConfigChange): void {
@@ -330,6 +421,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
         if (level !== null) this.#levels.set(change.namespace, level);
         return;
       }
+      case 'fenced':
       case 'sessionKey':
         return;
     }
@@ -351,6 +443,10 @@ interface Link {
   onConfig: (change: ConfigChange) => void;
   onStatus: (record: InternalRecord) => void;
   generation: () => number;
+  ask: TaskGuard['ask'];
 }
 
 const keyRetryMs = 5_000;
+
+/** host:port, where URL would leave a default port out. */
+const workerIdOf = (url: string): string => url.replace(/^\w+:\/\//, '').replace(/\/$/, '');

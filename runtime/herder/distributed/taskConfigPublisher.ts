@@ -4,24 +4,18 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Config, Logger } from '../../api/index.ts';
-import { ConnectError } from '../../api/index.ts';
-import type { SessionKey } from '../stores/configState.ts';
-import { sign, signatureAlgorithm } from './sessionKeys.ts';
 
 export interface PublisherOptions {
   /** Writes them where this worker leads; false = it does not. */
   readonly writeAsLeader: (connector: string, configs: readonly Config[]) => Promise<boolean>;
-  /** null = not known now. */
-  readonly leaderUrl: () => string | null;
-  /** null = unsigned. */
-  readonly sessionKey: () => SessionKey | null;
+  /** Sends them to the leader; false = there is none to send them to. */
+  readonly sendToLeader: (connector: string, configs: readonly Config[], signal: AbortSignal) => Promise<boolean>;
   readonly isOwner: (connector: string) => boolean;
   readonly logger: Logger;
 }
 
 const firstBackoffMs = 250;
 const maxBackoffMs = 60_000;
-const requestTimeoutMs = 30_000;
 
 export class TaskConfigPublisher {
   readonly #options: PublisherOptions;
@@ -50,11 +44,11 @@ export class TaskConfigPublisher {
   }
 
   async #publish(connector: string, configs: readonly Config[], signal: AbortSignal): Promise<void> {
-    const { logger, isOwner, writeAsLeader } = this.#options;
+    const { logger, isOwner, writeAsLeader, sendToLeader } = this.#options;
     for (let backoffMs = firstBackoffMs; isOwner(connector); backoffMs = Math.min(2 * backoffMs, maxBackoffMs)) {
       signal.throwIfAborted();
       try {
-        if ((await writeAsLeader(connector, configs)) || (await this.#send(connector, configs, signal))) return;
+        if ((await writeAsLeader(connector, configs)) || (await sendToLeader(connector, configs, signal))) return;
       } catch (error) {
         if (signal.aborted) return;
         logger.warn(
@@ -64,27 +58,5 @@ export class TaskConfigPublisher {
       }
       await wait(backoffMs, undefined, { signal });
     }
-  }
-
-  /** False = there is no leader to send it to. */
-  async #send(connector: string, configs: readonly Config[], signal: AbortSignal): Promise<boolean> {
-    const url = this.#options.leaderUrl();
-    if (url === null) return false;
-    const body = Buffer.from(JSON.stringify(configs));
-    const headers: Record<string, string> = { 'content-type': 'application/json' };
-    const key = this.#options.sessionKey();
-    if (key !== null) {
-      headers['x-connect-authorization'] = sign(key, body);
-      headers['x-connect-request-signature-algorithm'] = signatureAlgorithm;
-    }
-    const answer = await fetch(`${url}connectors/${encodeURIComponent(connector)}/tasks`, {
-      method: 'POST',
-      headers,
-      body,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(requestTimeoutMs)]),
-    });
-    const text = await answer.text();
-    if (answer.ok) return true;
-    throw new ConnectError('CLUSTER_REQUEST_REFUSED', `the worker at ${url} answered ${answer.status}: ${text}`);
   }
 }

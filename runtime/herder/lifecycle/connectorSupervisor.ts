@@ -4,11 +4,13 @@
  */
 import { type Config, ConnectError, type Logger } from '../../api/index.ts';
 import { type ConfigResolver, withPlaceholders } from '../../config/configResolver.ts';
+import type { SecretMask } from '../../config/secretMask.ts';
 import type { WorkerMetrics } from '../../metrics/workerMetrics.ts';
 import { failureReport } from '../../worker/errors/failureReport.ts';
 import type { ConnectorState, FailureReport, TaskState } from '../../worker/types.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { ConfigState, ConnectorEntry, TargetState } from '../stores/configState.ts';
+import { ConfigReload } from './configReload.ts';
 import { mayHeal, RestartBudget, type RestartSettings } from './restartPolicy.ts';
 import type { StatusBoard } from './statusBoard.ts';
 import { taskClassOf } from './taskClass.ts';
@@ -20,12 +22,15 @@ export interface SupervisorDeps {
   readonly owns: (connector: string, task: number | null) => boolean;
   /** Makes new task configs count, now or later; `configs.state` then shows them. */
   readonly commitTasks: (connector: string, configs: readonly Config[]) => Promise<void>;
+  /** Of the task configs, where tasks start with it: all of a new one fence those before. */
+  readonly generation: (connector: string) => number | undefined;
   readonly statuses: StatusBoard;
   readonly resolver: ConfigResolver;
+  readonly secrets: SecretMask;
   readonly metrics: WorkerMetrics;
   readonly logger: Logger;
   readonly restartSettings: (config: Config) => RestartSettings;
-  readonly unknownKeys: (config: Config) => readonly string[];
+  readonly unknownKeys: (config: Config) => Promise<readonly string[]>;
 }
 
 interface Part {
@@ -42,6 +47,7 @@ interface RunningConnector extends Part {
 interface RunningTask extends Part {
   connectorConfig: Config;
   taskConfig: Config;
+  generation: number | undefined;
   /** Whether it has not yet said how its start went. */
   starting: boolean;
 }
@@ -51,6 +57,7 @@ export class ConnectorSupervisor {
   readonly #deps: SupervisorDeps;
   #connector: RunningConnector | null = null;
   readonly #tasks = new Map<number, RunningTask>();
+  readonly #reload: ConfigReload;
   /** Of what runs. */
   #target: TargetState | null = null;
   #queue: Promise<void> = Promise.resolve();
@@ -60,6 +67,8 @@ export class ConnectorSupervisor {
   constructor(name: string, deps: SupervisorDeps) {
     this.#name = name;
     this.#deps = deps;
+    const { plugins } = deps.worker;
+    this.#reload = new ConfigReload({ ...deps, connector: name, plugins, enqueue: job => this.#enqueue(job) });
   }
 
   /** Takes up what the config topic says now. Never rejects: what goes wrong is in the statuses. */
@@ -143,6 +152,7 @@ export class ConnectorSupervisor {
   /** Stops what runs, whatever the config topic says, and starts nothing more. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#reload.close();
     for (const part of [this.#connector, ...this.#tasks.values()]) if (part !== null) cancelTimer(part);
     const ids = [...this.#tasks.keys()].map(task => ({ connector: this.#name, task }));
     this.#tasks.clear();
@@ -157,7 +167,7 @@ export class ConnectorSupervisor {
       } catch (error) {
         // A job that cannot even note its failure: the config topic could not be written, for one.
         const report = failureReport(error, { connector: this.#name });
-        this.#deps.statuses.connector(this.#name, 'FAILED', report.trace);
+        this.#deps.statuses.connector(this.#name, 'FAILED', this.#shown(report));
         this.#deps.logger.error({ err: error, connector: this.#name }, 'connector could not be brought into its state');
       }
     });
@@ -178,6 +188,7 @@ export class ConnectorSupervisor {
       const ran = this.#connector !== null || this.#tasks.size > 0;
       await this.#stopTasks([...this.#tasks.keys()]);
       await this.#stopConnector();
+      this.#deps.secrets.set(this.#name, []);
       if (ran || this.#owns(null)) this.#deps.statuses.forget(this.#name);
       return;
     }
@@ -211,7 +222,7 @@ export class ConnectorSupervisor {
   }
 
   async #startConnector(entry: ConnectorEntry): Promise<void> {
-    const { worker, resolver, metrics } = this.#deps;
+    const { worker, metrics } = this.#deps;
     const before = this.#connector;
     if (before !== null) {
       cancelTimer(before);
@@ -225,11 +236,13 @@ export class ConnectorSupervisor {
       timer: null,
     };
     this.#connector = connector;
+    metrics.setNextRestart(this.#name, null, null);
     try {
-      connector.resolved = await resolver.resolve(entry.config);
+      const restart = () => this.#startAgain(connector);
+      [connector.resolved] = (await this.#reload.resolve(connectorPart, [entry.config], restart)) as [Config];
       await worker.startConnector(this.#name, connector.resolved, entry.target);
       metrics.countStartup('connector', true);
-      this.#warnUnknownKeys(entry.config);
+      await this.#warnUnknownKeys(entry.config);
     } catch (error) {
       metrics.countStartup('connector', false);
       if (!connector.failed) this.#connectorFailed(connector, failureReport(error, { connector: this.#name }));
@@ -238,8 +251,8 @@ export class ConnectorSupervisor {
     if (!connector.failed) this.connectorState(entry.target === 'PAUSED' ? 'PAUSED' : 'RUNNING', null);
   }
 
-  #warnUnknownKeys(config: Config): void {
-    const keys = this.#deps.unknownKeys(config);
+  async #warnUnknownKeys(config: Config): Promise<void> {
+    const keys = await this.#deps.unknownKeys(config);
     if (keys.length === 0) return;
     const message = `keys of connector ${this.#name} that nothing reads, check their spelling: ${keys.join(', ')}`;
     this.#deps.logger.warn({ connector: this.#name, keys }, message);
@@ -283,16 +296,21 @@ export class ConnectorSupervisor {
     }
     if (entry.target === 'STOPPED') return;
     const starts: Promise<void>[] = [];
+    const generation = this.#deps.generation(this.#name);
     for (const [task, taskConfig] of entry.taskConfigs.entries()) {
       if (!this.#owns(task)) continue;
       const running = this.#tasks.get(task);
-      const next = { connectorConfig: entry.config, taskConfig };
+      const next = { connectorConfig: entry.config, taskConfig, generation };
       if (running === undefined) {
         const added: RunningTask = { ...next, budget: new RestartBudget(), failed: false, timer: null, starting: true };
         this.#tasks.set(task, added);
         statuses.task(this.#name, task, 'UNASSIGNED', null);
         starts.push(this.#startTask(task, added));
-      } else if (!sameConfig(running.taskConfig, taskConfig) || !sameConfig(running.connectorConfig, entry.config)) {
+      } else if (
+        running.generation !== generation ||
+        !sameConfig(running.taskConfig, taskConfig) ||
+        !sameConfig(running.connectorConfig, entry.config)
+      ) {
         Object.assign(running, next);
         running.budget.reset();
         starts.push(this.#restartTask(task, running));
@@ -309,19 +327,23 @@ export class ConnectorSupervisor {
   }
 
   async #startTask(task: number, running: RunningTask): Promise<void> {
-    const { worker, resolver } = this.#deps;
+    const { worker } = this.#deps;
     running.failed = false;
     running.starting = true;
+    this.#deps.metrics.setNextRestart(this.#name, task, null);
     const entry = this.#entry();
     if (entry === null) return;
     try {
-      const connectorConfig = await resolver.resolve(running.connectorConfig);
-      const taskConfig = await resolver.resolve(running.taskConfig);
+      const raw = [running.connectorConfig, running.taskConfig];
+      const [connectorConfig, taskConfig] = (await this.#reload.resolve(taskPart(task), raw, async () => {
+        if (this.#tasks.get(task) === running) await this.#restartTask(task, running);
+      })) as [Config, Config];
       await worker.startTask({
         id: { connector: this.#name, task },
         connectorConfig,
         taskConfig,
         target: entry.target,
+        generation: running.generation,
       });
     } catch (error) {
       if (!running.failed) this.#taskFailed(task, running, failureReport(error, { connector: this.#name, task }));
@@ -330,31 +352,38 @@ export class ConnectorSupervisor {
 
   #connectorFailed(connector: RunningConnector, failure: FailureReport | null): void {
     connector.failed = true;
-    const restart = this.#scheduleRestart(connector, failure, 'connector', async () => {
-      if (this.#connector !== connector) return;
-      const entry = this.#entry();
-      if (entry === null || entry.target === 'STOPPED') return;
-      await this.#startConnector(entry);
-      await this.#sync();
-    });
-    this.#deps.statuses.connector(this.#name, restart ? 'RESTARTING' : 'FAILED', failure?.trace ?? null);
+    const restart = this.#scheduleRestart(connector, null, failure, () => this.#startAgain(connector));
+    this.#deps.statuses.connector(this.#name, restart ? 'RESTARTING' : 'FAILED', this.#shown(failure));
   }
 
   #taskFailed(task: number, running: RunningTask, failure: FailureReport | null): void {
     running.failed = true;
     if (running.starting) this.#deps.metrics.countStartup('task', false);
     running.starting = false;
-    const restart = this.#scheduleRestart(running, failure, `task ${task}`, async () => {
+    const restart = this.#scheduleRestart(running, task, failure, async () => {
       if (this.#tasks.get(task) !== running) return;
       this.#deps.metrics.countRestart();
       await this.#restartTask(task, running);
     });
-    this.#deps.statuses.task(this.#name, task, restart ? 'RESTARTING' : 'FAILED', failure?.trace ?? null);
+    this.#deps.statuses.task(this.#name, task, restart ? 'RESTARTING' : 'FAILED', this.#shown(failure));
+  }
+
+  async #startAgain(connector: RunningConnector): Promise<void> {
+    if (this.#connector !== connector) return;
+    const entry = this.#entry();
+    if (entry === null || entry.target === 'STOPPED') return;
+    await this.#startConnector(entry);
+    await this.#sync();
+  }
+
+  #shown(failure: FailureReport | null): string | null {
+    return failure === null ? null : this.#deps.secrets.mask(failure.trace);
   }
 
   /** False = it stays failed. */
-  #scheduleRestart(part: Part, failure: FailureReport | null, what: string, job: () => Promise<void>): boolean {
-    const { logger, restartSettings } = this.#deps;
+  #scheduleRestart(part: Part, task: number | null, failure: FailureReport | null, job: () => Promise<void>): boolean {
+    const what = task === null ? connectorPart : taskPart(task);
+    const { logger, metrics, restartSettings } = this.#deps;
     const entry = this.#entry();
     const mayRestart = !this.#closed && entry !== null && (failure === null || mayHeal(failure));
     const delayMs = mayRestart ? part.budget.afterFailure(restartSettings(entry.config), Date.now()) : null;
@@ -364,10 +393,11 @@ export class ConnectorSupervisor {
       return false;
     }
     logger.warn(
-      { ...fields, delayMs },
+      { ...fields, delayMs, nextAttempt: new Date(Date.now() + delayMs).toISOString() },
       `${what} of connector ${this.#name} failed and will be restarted in ${delayMs} ms`,
     );
     cancelTimer(part);
+    metrics.setNextRestart(this.#name, task, Date.now() + delayMs);
     part.timer = setTimeout(() => {
       part.timer = null;
       void this.#enqueue(job);
@@ -378,20 +408,27 @@ export class ConnectorSupervisor {
 
   async #stopConnector(): Promise<void> {
     if (this.#connector === null) return;
+    this.#reload.cancel(connectorPart);
     cancelTimer(this.#connector);
     this.#connector = null;
+    this.#deps.metrics.setNextRestart(this.#name, null, null);
     await this.#deps.worker.stopConnector(this.#name);
   }
 
   async #stopTasks(tasks: readonly number[]): Promise<void> {
     for (const task of tasks) {
+      this.#reload.cancel(taskPart(task));
       cancelTimer(this.#tasks.get(task)!);
       this.#tasks.delete(task);
       this.#deps.metrics.removeTask({ connector: this.#name, task });
+      this.#deps.metrics.setNextRestart(this.#name, task, null);
     }
     if (tasks.length > 0) await this.#deps.worker.stopTasks(tasks.map(task => ({ connector: this.#name, task })));
   }
 }
+
+const connectorPart = 'connector';
+const taskPart = (task: number): string => `task ${task}`;
 
 function cancelTimer(part: Part): void {
   if (part.timer !== null) clearTimeout(part.timer);

@@ -32,7 +32,8 @@ export class ConnectorOffsetsApi {
     const groupId = sinkGroupId(name, config);
     const changes = entries === null ? null : parseSinkOffsets(entries);
     const all = changes ?? (await admin.groupOffsets(groupId)).map(position => ({ ...position, offset: null }));
-    const complete = (await plugin.createConnector().alterOffsets?.(config, all)) ?? true;
+    const hook = (await this.#worker.plugins.load(plugin.className, 'sink')).createConnector();
+    const complete = (await hook.alterOffsets?.(config, all)) ?? true;
     await alterSinkOffsets(admin, groupId, changes);
     return answer(done, complete);
   }

@@ -74,8 +74,12 @@ export class StandaloneHerder extends AbstractHerder implements Herder {
     return this.supervisor(name).idle();
   }
 
+  protected async fence(): Promise<void> {}
+
+  protected generation(): undefined {}
+
   protected commitTasks(name: string, configs: readonly Config[]): Promise<void> {
-    return this.parts.configs.write(taskRecords(name, configs));
+    return this.parts.configs.writeAsLeader(taskRecords(name, configs));
   }
 
   protected async end(): Promise<void> {

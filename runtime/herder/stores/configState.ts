@@ -28,11 +28,13 @@ export type ConfigChange =
   | { readonly kind: 'removed'; readonly name: string }
   | { readonly kind: 'target'; readonly name: string }
   | { readonly kind: 'tasks'; readonly name: string; readonly countChanged: boolean }
+  | { readonly kind: 'fenced'; readonly name: string }
   | { readonly kind: 'restart'; readonly name: string; readonly includeTasks: boolean; readonly onlyFailed: boolean }
   | { readonly kind: 'logger'; readonly namespace: string; readonly level: string }
   | { readonly kind: 'sessionKey' };
 
 const prefixes = {
+  fencing: 'tasks-fencing-',
   restart: 'restart-connector-',
   logger: 'logger-cluster-',
   connector: 'connector-',
@@ -47,6 +49,10 @@ export class ConfigState {
   readonly #targets = new Map<string, TargetState>();
   readonly #committed = new Map<string, readonly Config[]>();
   readonly #pending = new Map<string, Map<number, Config>>();
+  /** Kept over the deletion of a connector: a new one of its name has the old tasks to fence. */
+  readonly #generations = new Map<string, number>();
+  readonly #fencedTasks = new Map<string, number>();
+  readonly #unfenced = new Set<string>();
   #sessionKey: SessionKey | null = null;
 
   names(): string[] {
@@ -67,10 +73,26 @@ export class ConfigState {
     return this.#sessionKey;
   }
 
-  /** Returns what is different now. Keys of other kinds (fencing) are of no concern here. */
+  /** Of the newest task configs of a connector; counts what this worker has read, so that it compares with itself only. */
+  taskGeneration(name: string): number {
+    return this.#generations.get(name) ?? 0;
+  }
+
+  /** Of how many tasks there may be producers; null = of none. */
+  taskCountRecord(name: string): number | null {
+    return this.#fencedTasks.get(name) ?? null;
+  }
+
+  /** Whether tasks of earlier task configs are to be fenced before those of the newest start. */
+  isFencingPending(name: string): boolean {
+    return this.#unfenced.has(name);
+  }
+
+  /** Returns what is different now. */
   apply({ key, value }: InternalRecord): ConfigChange | null {
     const nameAfter = (prefix: string): string | null => (key.startsWith(prefix) ? key.slice(prefix.length) : null);
     let name: string | null;
+    if ((name = nameAfter(prefixes.fencing)) !== null) return this.#applyFencing(name, value);
     if ((name = nameAfter(prefixes.connector)) !== null) return this.#applyConnector(name, value);
     if ((name = nameAfter(prefixes.target)) !== null) return this.#applyTarget(name, value);
     if ((name = nameAfter(prefixes.commit)) !== null) return this.#applyCommit(name, value);
@@ -124,6 +146,14 @@ export class ConfigState {
     return { kind: 'sessionKey' };
   }
 
+  #applyFencing(name: string, value: unknown): ConfigChange | null {
+    const count = Number((value as { 'task-count'?: unknown } | null)?.['task-count']);
+    if (!Number.isInteger(count)) return null;
+    this.#fencedTasks.set(name, count);
+    this.#unfenced.delete(name);
+    return { kind: 'fenced', name };
+  }
+
   #applyTask(id: string, value: unknown): null {
     const [, name, task] = /^(.*)-(\d+)$/s.exec(id) ?? [];
     if (name === undefined || value === null) return null;
@@ -142,6 +172,8 @@ export class ConfigState {
     this.#pending.delete(name);
     const complete = configs.every(config => config !== undefined) ? (configs as Config[]) : [];
     this.#committed.set(name, complete);
+    this.#generations.set(name, this.taskGeneration(name) + 1);
+    this.#unfenced.add(name);
     return { kind: 'tasks', name, countChanged: complete.length !== before.length };
   }
 }
@@ -173,6 +205,11 @@ export function taskRecords(name: string, configs: readonly Config[]): InternalR
     value: { properties: config },
   }));
   return [...tasks, { key: prefixes.commit + name, value: { tasks: configs.length } }];
+}
+
+/** So many tasks may have producers from now on, and no others. */
+export function fencingRecord(name: string, tasks: number): InternalRecord {
+  return { key: prefixes.fencing + name, value: { 'task-count': tasks } };
 }
 
 export function restartRecord(name: string, includeTasks: boolean, onlyFailed: boolean): InternalRecord {

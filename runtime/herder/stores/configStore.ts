@@ -4,7 +4,8 @@
  */
 import { ConnectError } from '../../../schemas/errors.ts';
 import { type ConfigChange, ConfigState } from './configState.ts';
-import { type InternalRecord, InternalTopic, type InternalTopicOptions } from './internalTopic.ts';
+import { type InternalRecord, InternalTopic, type InternalTopicOptions, type LogEnd } from './internalTopic.ts';
+import { LeaderWriter } from './leaderWriter.ts';
 
 /** Nobody waits for a write any more when the worker stops. */
 const closeTimeoutMs = 1_000;
@@ -15,6 +16,7 @@ export class ConfigStore {
   #topic!: InternalTopic;
   #follows = false;
   #offset = -1;
+  #leader: LeaderWriter | null = null;
 
   private constructor() {}
 
@@ -55,9 +57,34 @@ export class ConfigStore {
     return this.#topic.readUpTo('end', timeoutMs);
   }
 
-  async write(records: readonly InternalRecord[]): Promise<void> {
+  /** From now on `writeAsLeader` needs the right to write, which one worker of the cluster has. Kafka Connect's transactional.id, so that its workers share it. */
+  needRightToWrite(options: InternalTopicOptions, groupId: string, onFenced: () => void): void {
+    const { broker, clientId, logger } = options;
+    const transactionalId = `connect-cluster-${groupId}`;
+    this.#leader = new LeaderWriter({ broker, transactionalId, clientId: `${clientId}-leader`, onFenced, logger });
+  }
+
+  /** This worker leads; or, false, another does. Resolves when no earlier leader can write any more. */
+  async lead(leads: boolean): Promise<void> {
+    if (leads) await this.#leader?.claim();
+    else this.#leader?.release();
+  }
+
+  /** What every worker may write: target states and log levels. */
+  write(records: readonly InternalRecord[]): Promise<void> {
+    return this.#written(records, () => this.#topic.write(records));
+  }
+
+  /** All or nothing where the right to write is needed. */
+  writeAsLeader(records: readonly InternalRecord[]): Promise<void> {
+    const leader = this.#leader;
+    if (leader === null) return this.write(records);
+    return this.#written(records, () => leader.write(producer => this.#topic.writeWith(producer, records)));
+  }
+
+  async #written(records: readonly InternalRecord[], write: () => Promise<readonly LogEnd[]>): Promise<void> {
     try {
-      const ends = await this.#topic.write(records);
+      const ends = await write();
       if (this.#follows) await this.#topic.readUpTo(ends, readBackTimeoutMs);
     } catch (error) {
       throw new ConnectError(
@@ -70,6 +97,7 @@ export class ConfigStore {
   }
 
   async close(): Promise<void> {
+    await this.#leader?.close();
     await this.#topic.close(closeTimeoutMs);
   }
 }

@@ -5,7 +5,15 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { Logger } from '../../api/logger.ts';
-import type { Broker, Consumer, FetchedPartition, Producer, TopicSpec } from '../../broker/port.ts';
+import type {
+  Broker,
+  Consumer,
+  FetchedPartition,
+  PendingBatch,
+  Producer,
+  SendResult,
+  TopicSpec,
+} from '../../broker/port.ts';
 import { noHeaders, partitionForKey, RecordBatchBuilder, readRecords } from '../../broker/records/index.ts';
 
 export interface InternalRecord {
@@ -76,6 +84,30 @@ export class InternalTopic {
   /** Resolves with where the log ends behind the records, when all are durable. */
   async write(records: readonly InternalRecord[]): Promise<readonly LogEnd[]> {
     const { spec, broker, clientId, logger } = this.#options;
+    const batches = this.#batches(records);
+    if (batches.length === 0) return [];
+    const producer = (this.#producer ??= broker.producer({ clientId: `${clientId}-${spec.name}` }));
+    try {
+      return endsBehind(batches, await producer.send(batches));
+    } catch (error) {
+      if (this.#producer === producer) this.#producer = null;
+      producer.close().catch(closing => logger.debug({ err: closing }, 'failed producer did not close'));
+      throw error;
+    }
+  }
+
+  /** The same, all or nothing, in a transaction of a producer that is the caller's to make and to close. */
+  async writeWith(producer: Producer, records: readonly InternalRecord[]): Promise<readonly LogEnd[]> {
+    const batches = this.#batches(records);
+    if (batches.length === 0) return [];
+    producer.beginTransaction();
+    const sent = await producer.send(batches);
+    await producer.commitTransaction();
+    return endsBehind(batches, sent);
+  }
+
+  #batches(records: readonly InternalRecord[]): PendingBatch[] {
+    const { spec } = this.#options;
     if (this.#closing.signal.aborted) throw new ConnectError('BROKER_PRODUCER_CLOSED', `topic ${spec.name} is closed`);
     const now = Date.now();
     const builders = new Map<number, RecordBatchBuilder>();
@@ -90,21 +122,7 @@ export class InternalTopic {
       const [start, end] = value === null ? [-1, -1] : [0, valueBytes.length];
       builder.append(now, keyBytes, 0, keyBytes.length, valueBytes, start, end, noHeaders);
     }
-    if (builders.size === 0) return [];
-    const producer = (this.#producer ??= broker.producer({ clientId: `${clientId}-${spec.name}` }));
-    const batches = [...builders.values()].map(builder => builder.finish());
-    const counts = new Map(batches.map(({ partition, recordCount }) => [partition, recordCount]));
-    try {
-      const sent = await producer.send(batches);
-      return sent.map(({ partition, baseOffset }) => ({
-        partition,
-        offset: Number(baseOffset) + counts.get(partition)!,
-      }));
-    } catch (error) {
-      if (this.#producer === producer) this.#producer = null;
-      producer.close().catch(closing => logger.debug({ err: closing }, 'failed producer did not close'));
-      throw error;
-    }
+    return [...builders.values()].map(builder => builder.finish());
   }
 
   /** Of a topic that is followed: resolves when all that was in it at the call, or before `ends`, is applied. Rejects after the time. */
@@ -205,6 +223,14 @@ export class InternalTopic {
       }
     }
   }
+}
+
+function endsBehind(batches: readonly PendingBatch[], sent: readonly SendResult[]): LogEnd[] {
+  const counts = new Map(batches.map(({ partition, recordCount }) => [partition, recordCount]));
+  return sent.map(({ partition, baseOffset }) => ({
+    partition,
+    offset: Number(baseOffset) + counts.get(partition)!,
+  }));
 }
 
 async function ensureTopic({ broker, spec, create }: InternalTopicOptions): Promise<number> {

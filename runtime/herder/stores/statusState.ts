@@ -81,15 +81,15 @@ export class StatusState {
   }
 }
 
-/** A worker that lost its work may say so only after the next one has said that it runs it. */
+/**
+ * A worker that lost its work may say so only after the next one has said that it runs it, and one that was halted finds its tasks failing when it goes on:
+ * neither is news of a task that runs elsewhere by then.
+ */
 function isOutdated(status: Status | null, before: Status | null): boolean {
-  return (
-    status?.state === 'UNASSIGNED' &&
-    before !== null &&
-    before.workerId !== status.workerId &&
-    before.generation >= status.generation &&
-    before.state === 'RUNNING'
-  );
+  if (status === null || before === null || before.workerId === status.workerId) return false;
+  if (before.state !== 'RUNNING') return false;
+  if (status.state === 'UNASSIGNED') return before.generation >= status.generation;
+  return (status.state === 'FAILED' || status.state === 'RESTARTING') && before.generation > status.generation;
 }
 
 function parseStatus(value: unknown): Status {

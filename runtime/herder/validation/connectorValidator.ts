@@ -11,6 +11,7 @@ import type { WorkerConfig } from '../../config/workerConfig.ts';
 import { refusedOverrides, sinkGroupId } from '../../worker/clientSettings.ts';
 import type { ConnectorPlugin, PluginRegistry } from '../../worker/pluginRegistry.ts';
 import { type ConfigInfo, type ConfigInfos, type ConfigKeyInfo, configInfos, keyInfo, summary } from './configInfos.ts';
+import { exactlyOnceErrors } from './exactlyOnceErrors.ts';
 import { classCheck, classNames, nestedInfos } from './nestedKeys.ts';
 import { unknownKeys } from './unknownKeys.ts';
 
@@ -27,13 +28,14 @@ export class ConnectorValidator {
 
   /** Rejects with CONFIG_INVALID or PLUGIN_NOT_FOUND where there is no class to ask. */
   async validate(raw: Config): Promise<ConfigInfos> {
-    const plugin = this.plugin(raw);
+    const plugin = await this.#plugin(raw);
     const config = await this.#resolver.resolve(raw);
     const common = configInfos(this.#commonKeys(plugin), config);
     const own = configInfos(ownKeys(plugin), config);
-    const infos = [...common, ...own, ...nestedInfos(config, this.#plugins)];
+    const infos = [...common, ...own, ...(await nestedInfos(config, this.#plugins))];
     complainOfNull(common);
     const errors = [...this.#crossErrors(plugin, config), ...(plugin.validateKeys?.(config) ?? [])];
+    if (plugin.kind === 'source') errors.push(...exactlyOnceErrors(plugin, config, common, this.#worker));
     if (own.every(info => info.value.errors.length === 0)) errors.push(...((await plugin.validate?.(config)) ?? []));
     for (const error of errors) addError(infos, error, config);
     for (const info of infos) hideResolved(info, raw, config);
@@ -41,12 +43,12 @@ export class ConnectorValidator {
   }
 
   /** The plugin that `connector.class` names. */
-  plugin(config: Config): ConnectorPlugin {
+  async #plugin(config: Config): Promise<ConnectorPlugin> {
     const className = config['connector.class'];
     if (className === undefined || className === '') {
       throw new ConnectError('CONFIG_INVALID', 'Connector config contains no connector type');
     }
-    return this.#plugins.connector(className);
+    return this.#plugins.loadConnector(className);
   }
 
   /** Throws CONFIG_INVALID with every error, in Kafka Connect's words. */
@@ -65,13 +67,13 @@ export class ConnectorValidator {
   }
 
   /** Keys of a config that nothing reads. */
-  unknownKeys(config: Config): readonly string[] {
-    return unknownKeys(this.plugin(config), config, this.#plugins);
+  async unknownKeys(config: Config): Promise<readonly string[]> {
+    return unknownKeys(await this.#plugin(config), config, this.#plugins);
   }
 
   /** The keys of any plugin, by name; connectors' own come first. */
-  pluginKeys(name: string): readonly ConfigKeyInfo[] {
-    const plugin = this.#plugins.find(
+  async pluginKeys(name: string): Promise<readonly ConfigKeyInfo[]> {
+    const plugin = await this.#plugins.loadIfFound(
       name,
       'source',
       'sink',

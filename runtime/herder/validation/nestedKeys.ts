@@ -11,25 +11,26 @@ const converterRoles = [
   ['header.converter', 'header_converter'],
 ] as const;
 
-export function nestedInfos(config: Config, plugins: PluginRegistry): ConfigInfo[] {
-  return [
-    ...chainInfos('transforms', 'transformation', 'Transformation type', config, plugins),
-    ...chainInfos('predicates', 'predicate', 'Predicate type', config, plugins),
-    ...converterRoles.flatMap(([role, kind]) => converterInfos(role, kind, config, plugins)),
+export async function nestedInfos(config: Config, plugins: PluginRegistry): Promise<ConfigInfo[]> {
+  const infos = [
+    ...(await chainInfos('transforms', 'transformation', 'Transformation type', config, plugins)),
+    ...(await chainInfos('predicates', 'predicate', 'Predicate type', config, plugins)),
   ];
+  for (const [role, kind] of converterRoles) infos.push(...(await converterInfos(role, kind, config, plugins)));
+  return infos;
 }
 
-function chainInfos(
+async function chainInfos(
   list: 'transforms' | 'predicates',
   kind: 'transformation' | 'predicate',
   displayName: string,
   config: Config,
   plugins: PluginRegistry,
-): ConfigInfo[] {
+): Promise<ConfigInfo[]> {
   const names = (config[list] ?? '').split(',').map(name => name.trim());
-  return names
+  const infos = names
     .filter(name => name !== '')
-    .flatMap(name => {
+    .map(async name => {
       const prefix = `${list}.${name}.`;
       const group = `${list === 'transforms' ? 'Transforms' : 'Predicates'}: ${name}`;
       const typeKey: ConfigKey = {
@@ -37,7 +38,7 @@ function chainInfos(
         group,
         documentation: `Class of ${name}.`,
       };
-      const plugin = plugins.find(config[`${prefix}type`] ?? '', kind);
+      const plugin = await plugins.loadIfFound(config[`${prefix}type`] ?? '', kind);
       const own = Object.entries(plugin?.configDef.keys ?? {}).map(([key, definition], i): [string, ConfigKey] => [
         prefix + key,
         { ...definition, displayName: definition.displayName ?? key, group, orderInGroup: i + 2 },
@@ -49,6 +50,7 @@ function chainInfos(
       ]);
       return configInfos(keys, config);
     });
+  return (await Promise.all(infos)).flat();
 }
 
 function predicateKeys(prefix: string, group: string, orderInGroup: number): [string, ConfigKey][] {
@@ -80,13 +82,13 @@ function predicateKeys(prefix: string, group: string, orderInGroup: number): [st
   ];
 }
 
-function converterInfos(
+async function converterInfos(
   role: string,
   kind: 'converter' | 'header_converter',
   config: Config,
   plugins: PluginRegistry,
-): ConfigInfo[] {
-  const plugin = plugins.find(config[role] ?? '', kind);
+): Promise<ConfigInfo[]> {
+  const plugin = await plugins.loadIfFound(config[role] ?? '', kind);
   if (plugin === undefined) return [];
   const prefix = `${role}.`;
   const own = withPrefix(config, prefix);

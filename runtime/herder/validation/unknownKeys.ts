@@ -21,7 +21,11 @@ const roles: readonly (readonly [role: string, kind: PluginKind])[] = [
   ['header.converter', 'header_converter'],
 ];
 
-export function unknownKeys(plugin: ConnectorPlugin, config: Config, plugins: PluginRegistry): readonly string[] {
+export async function unknownKeys(
+  plugin: ConnectorPlugin,
+  config: Config,
+  plugins: PluginRegistry,
+): Promise<readonly string[]> {
   const known = new Set(always);
   const add = (prefix: string, keys: ConfigKeys): void => {
     for (const [name, key] of Object.entries(keys)) {
@@ -34,12 +38,12 @@ export function unknownKeys(plugin: ConnectorPlugin, config: Config, plugins: Pl
     for (const name of (config[list] ?? '').split(',')) {
       const prefix = `${list}.${name.trim()}.`;
       for (const key of ['type', 'predicate', 'negate', 'plugin.version']) known.add(prefix + key);
-      add(prefix, plugins.find(config[`${prefix}type`] ?? '', kind)?.configDef.keys ?? {});
+      add(prefix, (await plugins.loadIfFound(config[`${prefix}type`] ?? '', kind))?.configDef.keys ?? {});
     }
   }
   // Keys of a converter that the connector does not name itself have no effect: it is the worker's, with the worker's keys.
   for (const [role, kind] of roles) {
-    add(`${role}.`, plugins.find(config[role] ?? '', kind)?.configDef.keys ?? {});
+    add(`${role}.`, (await plugins.loadIfFound(config[role] ?? '', kind))?.configDef.keys ?? {});
   }
   return Object.keys(config).filter(key => {
     const [, client, clientKey] = override.exec(key) ?? [];

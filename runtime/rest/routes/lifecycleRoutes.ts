@@ -1,6 +1,5 @@
 /** What can be done to a connector that exists: pause, resume, stop, restart. And the calls that only workers of a cluster make. */
 import type { FastifyInstance } from 'fastify';
-import { ConnectError } from '../../api/index.ts';
 import { isSignedBy, signatureAlgorithm } from '../../herder/distributed/sessionKeys.ts';
 import type { Herder, InternalRequests } from '../../herder/herder.ts';
 import { taskConfigsBody } from '../body.ts';
@@ -85,9 +84,11 @@ export function lifecycleRoutes(app: FastifyInstance, context: RestContext): voi
     PUT: {
       summary: 'Used between workers of a cluster',
       schema: { hide: true },
-      handler: request => {
-        requireSigned(request, context.herder().internal);
-        throw new ConnectError('REQUEST_INVALID', 'This worker does not support fencing of source tasks.');
+      handler: async (request, reply) => {
+        const herder = context.herder();
+        const internal = requireSigned(request, herder.internal);
+        await withTimeout(herder, internal.fenceSourceTasks(request.params.name!));
+        return reply.code(204).send();
       },
     },
   });

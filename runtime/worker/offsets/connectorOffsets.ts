@@ -2,7 +2,7 @@
 import type { OffsetReader, SourceOffset, SourcePartition } from '../../api/index.ts';
 import type { SourcePosition } from '../source/offsetTracker.ts';
 import { canonicalPartition } from './offsetJson.ts';
-import type { OffsetChange, OffsetStore } from './offsetStore.ts';
+import type { OffsetChange, OffsetStore, StagedOffsets } from './offsetStore.ts';
 
 export class ConnectorOffsets implements OffsetReader {
   readonly #connector: string;
@@ -33,6 +33,23 @@ export class ConnectorOffsets implements OffsetReader {
   }
 
   async write(changes: readonly OffsetChange[]): Promise<void> {
-    for (const store of this.#stores) await store.write(this.#connector, changes);
+    // What is reset must not come back from the copy.
+    const resets = changes.some(({ offset }) => offset === null);
+    for (const store of resets ? [...this.#stores].reverse() : this.#stores)
+      await store.write(this.#connector, changes);
+  }
+
+  /** For a transaction: into the topic that decides. */
+  stage(changes: readonly OffsetChange[]): StagedOffsets {
+    return this.#stores[0]!.stage(this.#connector, changes);
+  }
+
+  /** Whether there is a copy, which `stage` does not write. */
+  get hasCopy(): boolean {
+    return this.#stores.length > 1;
+  }
+
+  async writeCopy(changes: readonly OffsetChange[]): Promise<void> {
+    for (const store of this.#stores.slice(1)) await store.write(this.#connector, changes);
   }
 }

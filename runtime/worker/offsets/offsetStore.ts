@@ -9,7 +9,7 @@ import {
   type SourcePartition,
   type TopicPartition,
 } from '../../api/index.ts';
-import type { Broker, Consumer, Producer } from '../../broker/port.ts';
+import type { Broker, Consumer, PendingBatch, Producer } from '../../broker/port.ts';
 import { noHeaders, partitionForKey, RecordBatchBuilder, readRecords } from '../../broker/records/index.ts';
 import type { SourcePosition } from '../source/offsetTracker.ts';
 import { canonicalKey, encodeKey, encodeOffset, parseKey, parseOffset } from './offsetJson.ts';
@@ -20,6 +20,8 @@ export interface OffsetTopic {
   readonly replicationFactor: number;
   readonly create: boolean;
   readonly clientId: string;
+  /** Whether it is read all the time: with a commit for each transaction there would be too much to read at a look-up. */
+  readonly follow: boolean;
 }
 
 interface Entry {
@@ -35,9 +37,17 @@ export interface OffsetChange {
   readonly offset: SourceOffset | null;
 }
 
+/** What is to be sent, by whom it may be. */
+export interface StagedOffsets {
+  readonly batches: readonly PendingBatch[];
+  /** It is durable, and counts. */
+  written(): void;
+}
+
 const pollMs = 1000;
 
 const closeTimeoutMs = 500;
+const followMs = 30_000;
 
 export class OffsetStore {
   readonly #broker: Broker;
@@ -50,6 +60,7 @@ export class OffsetStore {
   #reading: Promise<void> | null = null;
   #next: Promise<void> | null = null;
   readonly #closed = new AbortController();
+  #following: NodeJS.Timeout | null = null;
 
   private constructor(broker: Broker, topic: OffsetTopic, logger: Logger) {
     this.#broker = broker;
@@ -91,6 +102,10 @@ export class OffsetStore {
     }
     this.#partitions = Array.from({ length: found.partitions }, (_, partition) => ({ topic: name, partition }));
     await this.#consumer.assign(this.#partitions.map(p => ({ ...p, from: 'beginning' as const })));
+    if (!this.#topic.follow) return;
+    this.#following = setInterval(() => {
+      this.readToEnd().catch(error => this.#logger.debug({ err: error, topic: name }, 'source offsets are read later'));
+    }, followMs).unref();
   }
 
   async offset(connector: string, partition: SourcePartition): Promise<SourceOffset | null> {
@@ -108,8 +123,8 @@ export class OffsetStore {
     return found;
   }
 
-  /** Resolves when all are durable. */
-  async write(connector: string, changes: readonly OffsetChange[]): Promise<void> {
+  /** For a producer of the caller's, such as that of a transaction. */
+  stage(connector: string, changes: readonly OffsetChange[]): StagedOffsets {
     const now = Date.now();
     const builders = new Map<number, RecordBatchBuilder>();
     const written: [string, Entry][] = [];
@@ -134,17 +149,28 @@ export class OffsetStore {
       );
       written.push([canonical, { keyBytes, connector, partition, offset }]);
     }
-    if (builders.size === 0) return;
+    return {
+      batches: [...builders.values()].map(builder => builder.finish()),
+      written: () => {
+        for (const [canonical, entry] of written) this.#entries.set(canonical, entry);
+      },
+    };
+  }
+
+  /** Resolves when all are durable. */
+  async write(connector: string, changes: readonly OffsetChange[]): Promise<void> {
+    const staged = this.stage(connector, changes);
+    if (staged.batches.length === 0) return;
     this.#producer ??= this.#broker.producer({ clientId: `${this.#topic.clientId}-producer` });
     try {
-      await this.#producer.send([...builders.values()].map(builder => builder.finish()));
+      await this.#producer.send(staged.batches);
     } catch (error) {
       const failed = this.#producer;
       this.#producer = null;
       await failed.close().catch(closing => this.#logger.debug({ err: closing }, 'failed producer did not close'));
       throw error;
     }
-    for (const [canonical, entry] of written) this.#entries.set(canonical, entry);
+    staged.written();
   }
 
   /** Reads what is in the topic by now. Calls made while one read is under way share the next one: theirs must see what was written before them. */
@@ -202,6 +228,7 @@ export class OffsetStore {
 
   async close(): Promise<void> {
     this.#closed.abort();
+    if (this.#following !== null) clearInterval(this.#following);
     await this.#consumer.close();
     // Whoever wrote has its answer, or was given up with its task.
     await this.#producer?.close(closeTimeoutMs);

@@ -44,11 +44,11 @@ export class SinkTaskRunner implements TaskRunner {
     const logger = taskLogger(this.#deps.logger, id);
     await using resources = new Closer(logger);
 
-    const plugin = plugins.require(connectorConfig['connector.class'] ?? '', 'sink');
+    const plugin = await plugins.load(connectorConfig['connector.class'] ?? '', 'sink');
     const topics = topicsOf(connectorConfig);
-    const converters = createConverters(connectorConfig, converterSources);
+    const converters = await createConverters(connectorConfig, converterSources);
     resources.defer(() => closeConverters(converters));
-    const chain = TransformChain.fromConfig(connectorConfig, plugins);
+    const chain = await TransformChain.fromConfig(connectorConfig, plugins);
     if (chain !== null) resources.defer(() => chain.close());
     const policy = new ErrorPolicy(connectorConfig, logger, meter, control.stopping);
     const producer = sourceProducer(`connector-dlq-producer-${id.connector}-${id.task}`, connectorConfig, config);

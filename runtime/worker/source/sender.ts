@@ -9,6 +9,8 @@ import type { TaskMeter } from '../../metrics/taskMeter.ts';
 import { isRetriable } from '../errors/errorPolicy.ts';
 import type { OffsetTracker, SendGroup, SourcePosition } from './offsetTracker.ts';
 import { OpenBatches } from './openBatches.ts';
+import type { MarkedBatch, RecordSender } from './recordSender.ts';
+import { Waiters } from './waiters.ts';
 
 interface Sending {
   readonly group: SendGroup;
@@ -37,7 +39,7 @@ const maxRetryDelayMs = 5_000;
 /** A full disk seldom passes by itself: the status of the task must tell of it. Nothing acknowledged for so long = it is no matter of a moment. */
 const fullDiskPatienceMs = 5_000;
 
-export class Sender {
+export class Sender implements RecordSender {
   readonly open: OpenBatches;
   readonly #options: SenderOptions;
   #producer: Producer;
@@ -51,7 +53,7 @@ export class Sender {
   #failure: { readonly error: unknown } | null = null;
   #attempts = 0;
   #acknowledgedMs = Date.now();
-  #waiters: (() => void)[] = [];
+  readonly #waiters = new Waiters();
   #closed = false;
 
   constructor(options: SenderOptions) {
@@ -60,9 +62,8 @@ export class Sender {
     this.open = new OpenBatches(options.batchBytes);
   }
 
-  /** All records of a source batch are appended; its position goes with the last of them. */
-  mark(position: SourcePosition | null, sourceTimestampMs: number | null): void {
-    if (position !== null) this.#positions.push(position);
+  mark({ sourcePartition: partition, sourceOffset: offset, sourceTimestampMs }: MarkedBatch): void {
+    if (offset !== null) this.#positions.push({ partition, offset });
     if (sourceTimestampMs !== null) this.#sourceTimestampMs = sourceTimestampMs;
   }
 
@@ -86,14 +87,17 @@ export class Sender {
     this.#send(sending);
   }
 
-  /** Resolves when less than the bound is encoded and not acknowledged. Rejects when sending failed for good, or at stop. */
+  pollDone(): void {
+    this.flush();
+  }
+
   async room(signal: AbortSignal): Promise<void> {
     for (;;) {
       this.throwIfFailed();
       signal.throwIfAborted();
       if (this.#sendingBytes + this.open.byteLength < this.#options.bufferBytes) return;
       this.flush();
-      await this.#change(signal);
+      await this.#waiters.next(signal);
     }
   }
 
@@ -101,18 +105,17 @@ export class Sender {
     if (this.#failure !== null) throw this.#failure.error;
   }
 
-  /** Ends the task with an error that came from beside the loop. */
   fail(error: unknown): void {
     this.#failure ??= { error };
-    this.#wake();
+    this.#waiters.wake();
   }
 
-  /** Sends the rest and waits until all is acknowledged. False where that did not happen before the signal, or sending failed. */
+  /** Sends the rest and waits until all is acknowledged. */
   async drain(signal: AbortSignal): Promise<boolean> {
     while (this.#failure === null && !signal.aborted) {
       this.flush();
       if (this.#sending.length === 0 && this.#positions.length === 0) return true;
-      await this.#change(signal).catch(() => undefined);
+      await this.#waiters.next(signal).catch(() => undefined);
     }
     return this.#sending.length === 0 && this.open.recordCount === 0;
   }
@@ -165,7 +168,7 @@ export class Sender {
       meter.observe('source_record_lag_ms', Math.max(0, Date.now() - sending.sourceTimestampMs));
     }
     tracker.ack(sending.group);
-    this.#wake();
+    this.#waiters.wake();
   }
 
   /** A failed producer fails all its sends; their buffers are ours again when every one has settled. */
@@ -199,31 +202,6 @@ export class Sender {
     this.#producer = createProducer();
     this.#sendError = null;
     for (const sending of [...this.#sending]) this.#send(sending);
-    this.#wake();
-  }
-
-  #change(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) {
-        reject(signal.reason);
-        return;
-      }
-      const onAbort = (): void => {
-        this.#waiters = this.#waiters.filter(waiter => waiter !== done);
-        reject(signal.reason);
-      };
-      const done = (): void => {
-        signal.removeEventListener('abort', onAbort);
-        resolve();
-      };
-      signal.addEventListener('abort', onAbort, { once: true });
-      this.#waiters.push(done);
-    });
-  }
-
-  #wake(): void {
-    const waiters = this.#waiters;
-    this.#waiters = [];
-    for (const waiter of waiters) waiter();
+    this.#waiters.wake();
   }
 }

@@ -1,17 +1,19 @@
 /**
  * Runs one source task: poll, encode, send, commit offsets. Polls go on while earlier batches are being sent, up to the byte bound. Whatever ends
- * the task, what was acknowledged before is committed.
+ * the task, what was acknowledged before is committed. A request with a generation asks for exactly-once delivery.
  */
 import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import {
   type Config,
   ConnectError,
   type SourceBatch,
+  type SourcePlugin,
   type SourceTask,
   type SourceTaskContext,
 } from '../../api/index.ts';
+import type { Producer } from '../../broker/port.ts';
 import { TaskMeter } from '../../metrics/taskMeter.ts';
-import { sourceProducer } from '../clientSettings.ts';
+import { type SourceProducerSettings, sourceProducer } from '../clientSettings.ts';
 import { Closer } from '../closer.ts';
 import { closeConverters, createConverters } from '../converters.ts';
 import { ErrorPolicy } from '../errors/errorPolicy.ts';
@@ -22,11 +24,15 @@ import { TransformChain } from '../transformChain.ts';
 import type { TaskRequest } from '../types.ts';
 import { BatchEncoder } from './batchEncoder.ts';
 import { LiveTopic } from './liveTopic.ts';
+import { MarkedBoundaries } from './markedBoundaries.ts';
 import { OffsetCommitter } from './offsetCommitter.ts';
 import { OffsetTracker } from './offsetTracker.ts';
+import type { RecordSender } from './recordSender.ts';
 import { Sender } from './sender.ts';
 import { SourceTopics } from './sourceTopics.ts';
 import { TopicCreationRules } from './topicCreation.ts';
+import { TransactionalSender } from './transactionalSender.ts';
+import { type TransactionSettings, taskTransactionalId, transactionSettings } from './transactionSettings.ts';
 
 /** Rest after a poll that gave nothing at once, so that a task that does not wait itself does not spin. */
 const idleMs = 5;
@@ -44,33 +50,41 @@ export class SourceTaskRunner implements TaskRunner {
   }
 
   async run(): Promise<void> {
-    const { id, connectorConfig, taskConfig } = this.#request;
+    const { id, connectorConfig, taskConfig, generation } = this.#request;
     const { config, broker, plugins, converterSources } = this.#deps;
     const { control, meter } = this;
     const logger = taskLogger(this.#deps.logger, id);
     await using resources = new Closer(logger);
 
-    const plugin = plugins.require(connectorConfig['connector.class'] ?? '', 'source');
-    refuseExactlyOnce(connectorConfig);
-    const converters = createConverters(connectorConfig, converterSources);
+    const plugin = await plugins.load(connectorConfig['connector.class'] ?? '', 'source');
+    const converters = await createConverters(connectorConfig, converterSources);
     resources.defer(() => closeConverters(converters));
-    const chain = TransformChain.fromConfig(connectorConfig, plugins);
+    const chain = await TransformChain.fromConfig(connectorConfig, plugins);
     if (chain !== null) resources.defer(() => chain.close());
     const policy = new ErrorPolicy(connectorConfig, logger, meter, control.stopping);
-    const producer = sourceProducer(`connector-producer-${id.connector}-${id.task}`, connectorConfig, config);
+    if (generation === undefined) refuseExactlyOnce(connectorConfig);
+    const exactlyOnce = generation === undefined ? null : this.#exactlyOnce(plugin);
+    const clientId = `connector-producer-${id.connector}-${id.task}`;
+    const producer = sourceProducer(clientId, connectorConfig, config, exactlyOnce ?? undefined);
+    // Before the offsets are read: from then on nobody else can change them.
+    const transactional = exactlyOnce === null ? null : await this.#takeOver(producer, generation!, resources);
     const rules = TopicCreationRules.fromConfig(connectorConfig, config['topic.creation.enable']);
     const topics = new SourceTopics(broker.admin(), rules);
+    const offsets = await this.#deps.offsets(id.connector, connectorConfig);
+    const task = plugin.createTask();
     const tracker = new OffsetTracker();
-    const sender = new Sender({
-      createProducer: () => broker.producer(producer.options),
-      tracker,
-      onTopicUsed: topic => control.topicUsed(topic),
+    const common = {
+      onTopicUsed: (topic: string) => control.topicUsed(topic),
       batchBytes: producer.batchBytes,
       bufferBytes: producer.bufferBytes,
       meter,
       logger,
       signal: control.cancelled,
-    });
+    };
+    const sender: RecordSender =
+      transactional === null || exactlyOnce === null
+        ? new Sender({ ...common, createProducer: () => broker.producer(producer.options), tracker })
+        : new TransactionalSender({ ...common, ...exactlyOnce, producer: transactional, offsets, task });
     resources.defer(() => sender.close());
     const encoder = new BatchEncoder({
       open: sender.open,
@@ -83,8 +97,7 @@ export class SourceTaskRunner implements TaskRunner {
       signal: control.stopping,
     });
 
-    const offsets = await this.#deps.offsets(id.connector, connectorConfig);
-    const task = plugin.createTask();
+    const boundaries = exactlyOnce?.settings.boundary === 'connector' ? new MarkedBoundaries() : undefined;
     const context: SourceTaskContext = {
       connectorName: id.connector,
       taskId: id.task,
@@ -93,6 +106,7 @@ export class SourceTaskRunner implements TaskRunner {
       signal: control.stopping,
       metrics: meter,
       offsets,
+      transactions: boundaries,
       followTopic: (topic, from) => LiveTopic.open(broker, { topic, from, name: `${id.connector}-${id.task}` }),
     };
     resources.defer(() => task.stop());
@@ -112,13 +126,12 @@ export class SourceTaskRunner implements TaskRunner {
       committer.stopTimer();
       const bound = AbortSignal.any([control.cancelled, AbortSignal.timeout(config['offset.flush.timeout.ms'])]);
       const unsent = (await sender.drain(bound)) ? 0 : sender.activeRecords;
-      if (unsent > 0)
-        logger.warn({ records: unsent }, 'not all records were acknowledged in time; they will be read again');
+      if (unsent > 0) logger.warn({ records: unsent }, 'not all records were delivered; they will be read again');
       if (!control.cancelled.aborted) await committer.commit();
     };
-    committer.start();
+    if (exactlyOnce === null) committer.start();
     try {
-      await this.#loop(task, encoder, sender, policy);
+      await this.#loop(task, encoder, sender, policy, boundaries);
     } catch (error) {
       await finish().catch(failure => logger.warn({ err: failure }, 'the last commit of offsets failed'));
       throw error;
@@ -127,9 +140,45 @@ export class SourceTaskRunner implements TaskRunner {
     sender.throwIfFailed();
   }
 
-  async #loop(task: SourceTask, encoder: BatchEncoder, sender: Sender, policy: ErrorPolicy): Promise<void> {
+  #exactlyOnce(plugin: SourcePlugin): ExactlyOnce {
+    const { id, connectorConfig } = this.#request;
+    const { config } = this.#deps;
+    const settings = transactionSettings(connectorConfig, config);
+    return {
+      settings,
+      defaultTimeoutMs: settings.defaultTimeoutMs,
+      transactionalId: taskTransactionalId(config['group.id'], id.connector, id.task),
+      waitsForOffsets: plugin.createConnector().exactlyOnceSupport?.(connectorConfig) === 'SUPPORTED',
+    };
+  }
+
+  /** Makes the producer without which nobody writes for this task, once no earlier set of tasks can write, and while this set is the newest. */
+  async #takeOver({ options }: SourceProducerSettings, generation: number, resources: Closer): Promise<Producer> {
+    const { guard, broker } = this.#deps;
+    const { id } = this.#request;
+    const { stopping } = this.control;
+    await unlessAborted(guard.ask('fenced', id, generation), stopping);
+    const producer = broker.producer(options);
+    resources.defer(() => producer.close(closeProducerMs));
+    await unlessAborted(producer.initTransactions(), stopping);
+    await unlessAborted(guard.ask('current', id, generation), stopping);
+    return producer;
+  }
+
+  async #loop(
+    task: SourceTask,
+    encoder: BatchEncoder,
+    sender: RecordSender,
+    policy: ErrorPolicy,
+    boundaries: MarkedBoundaries | undefined,
+  ): Promise<void> {
     const { control, meter } = this;
-    while (await control.mayRun()) {
+    const end = async (how: 'commit' | 'abort' | null): Promise<void> => {
+      if (how !== null && sender instanceof TransactionalSender) await sender.endTransaction(how, control.stopping);
+    };
+    for (;;) {
+      if (control.paused) sender.pollDone(true);
+      if (!(await control.mayRun())) return;
       await sender.room(control.stopping);
       const started = performance.now();
       const batches = await this.#poll(task, policy);
@@ -138,16 +187,17 @@ export class SourceTaskRunner implements TaskRunner {
       for (const batch of batches) {
         await encoder.encode(batch);
         records += batch.count;
-        const { sourcePartition: partition, sourceOffset: offset } = batch;
-        sender.mark(offset === null ? null : { partition, offset }, batch.sourceTimestampMs);
+        sender.mark(batch);
         meter.add('source_record_poll_total', batch.count);
         meter.observe('batch_size', batch.count);
         if (sender.open.byteLength >= flushBytes) {
           sender.flush();
           await sender.room(control.stopping);
         }
+        if (boundaries !== undefined) await end(boundaries.behind(batch));
       }
-      sender.flush();
+      sender.pollDone(false);
+      if (boundaries !== undefined) await end(boundaries.behindPoll());
       sender.throwIfFailed();
       meter.set('source_record_active_count', sender.activeRecords);
       if (records > 0) {
@@ -177,8 +227,32 @@ function refuseExactlyOnce(config: Config): void {
   if (config['exactly.once.support']?.trim().toLowerCase() !== 'required') return;
   throw new ConnectError(
     'CONFIG_INVALID',
-    'Invalid value required for configuration exactly.once.support: this worker delivers at least once; remove the key, or set it to requested',
+    'Invalid value required for configuration exactly.once.support: this worker delivers at least once, since exactly.once.source.support is not enabled',
   );
+}
+
+interface ExactlyOnce {
+  readonly settings: TransactionSettings;
+  readonly defaultTimeoutMs: number;
+  readonly transactionalId: string;
+  readonly waitsForOffsets: boolean;
+}
+
+const closeProducerMs = 2_000;
+
+/** What is waited for goes on by itself where the task is to stop first. */
+async function unlessAborted(waited: Promise<void>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  let onAbort = (): void => {};
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    await Promise.race([waited, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
 }
 
 /** From here on a poll's records go while the rest of it is encoded. */

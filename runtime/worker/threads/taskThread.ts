@@ -3,19 +3,28 @@
  * started again on another thread.
  */
 import type { Worker as Thread } from 'node:worker_threads';
-import { ConnectError, type Logger } from '../../api/index.ts';
+import { asConnectError, ConnectError, type Logger } from '../../api/index.ts';
 import { startThread } from '../../broker/startThread.ts';
 import type { WorkerConfig } from '../../config/workerConfig.ts';
 import type { TaskSnapshot } from '../../metrics/taskMeter.ts';
 import { failureReport } from '../errors/failureReport.ts';
+import type { DeclaredModule } from '../pluginRegistry.ts';
 import type { TaskExecutor } from '../taskExecutor.ts';
-import { type TargetState, type TaskId, type TaskListener, type TaskRequest, taskKey } from '../types.ts';
+import {
+  type TargetState,
+  type TaskGuard,
+  type TaskId,
+  type TaskListener,
+  type TaskRequest,
+  taskKey,
+} from '../types.ts';
 import type { FromThread, ToThread } from './messages.ts';
 
 export interface TaskThreadOptions {
   readonly config: WorkerConfig;
-  readonly pluginModules: readonly string[];
+  readonly pluginModules: readonly DeclaredModule[];
   readonly listener: TaskListener;
+  readonly guard: TaskGuard;
   readonly onMetrics: (id: TaskId, snapshot: TaskSnapshot) => void;
   /** The thread has ended, asked or not. */
   readonly onEnded: (thread: TaskThread) => void;
@@ -129,11 +138,24 @@ export class TaskThread implements TaskExecutor {
       case 'log':
         logger[message.level](message.fields, message.message);
         return;
+      case 'ask':
+        void this.#answer(message);
+        return;
       case 'alive':
         return;
       case 'done':
         this.#calls.get(message.call)?.();
         return;
+    }
+  }
+
+  async #answer({ question, what, id, generation }: Extract<FromThread, { type: 'ask' }>): Promise<void> {
+    try {
+      await this.#options.guard.ask(what, id, generation);
+      this.#post({ type: 'answer', question, error: null });
+    } catch (reason) {
+      const { code, message, retriable } = asConnectError(reason, 'TASK_FAILED');
+      this.#post({ type: 'answer', question, error: { code, message, retriable } });
     }
   }
 

@@ -1,10 +1,11 @@
 /** Entry of a task thread: a TaskHost that takes its orders by message. */
 import { parentPort } from 'node:worker_threads';
+import { ConnectError } from '../../api/index.ts';
 import { failureReport } from '../errors/failureReport.ts';
 import { PluginRegistry } from '../pluginRegistry.ts';
 import { TaskHost } from '../taskHost.ts';
-import type { TaskRequest } from '../types.ts';
-import type { FromThread, ToThread } from './messages.ts';
+import type { TaskGuard, TaskRequest } from '../types.ts';
+import type { ErrorMessage, FromThread, ToThread } from './messages.ts';
 import { threadLogger } from './threadLogger.ts';
 
 /** Between snapshots of the metrics, and signs of life. */
@@ -18,14 +19,32 @@ type Init = Extract<ToThread, { type: 'init' }>;
 let init: Init | null = null;
 let opening: Promise<TaskHost> | null = null;
 
+const questions = new Map<number, (error: ErrorMessage | null) => void>();
+let lastQuestion = 0;
+
+/** The herder, which knows, is in the main thread. */
+const guard: TaskGuard = {
+  ask: (what, id, generation) =>
+    new Promise((resolve, reject) => {
+      const question = ++lastQuestion;
+      questions.set(question, error => {
+        questions.delete(question);
+        if (error === null) resolve();
+        else reject(new ConnectError(error.code, error.message, { retriable: error.retriable }));
+      });
+      post({ type: 'ask', question, what, id, generation });
+    }),
+};
+
 async function open({ config, pluginModules }: Init): Promise<TaskHost> {
   return TaskHost.open({
     config,
-    plugins: await PluginRegistry.load(pluginModules),
+    plugins: await PluginRegistry.open(pluginModules),
     listener: {
       taskState: (id, state, failure) => post({ type: 'taskState', id, state, failure }),
       topicUsed: (id, topic) => post({ type: 'topicUsed', id, topic }),
     },
+    guard,
     logger: threadLogger(post),
   });
 }
@@ -74,6 +93,9 @@ async function handle(message: ToThread): Promise<void> {
       return;
     case 'forgetTopics':
       (await host())?.forgetTopics(message.connector);
+      return;
+    case 'answer':
+      questions.get(message.question)?.(message.error);
       return;
     case 'stop':
       await (await host())?.stopTask(message.id, message.gracefulMs);

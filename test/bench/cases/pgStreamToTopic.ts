@@ -6,7 +6,7 @@ import type { Options } from '../options.ts';
 import { ProcessMeter } from '../processMeter.ts';
 import { drainWithRecvlogical } from '../recvlogical.ts';
 import { progress, type Report } from '../report.ts';
-import { pgRecvlogical, type Servers } from '../servers.ts';
+import { postgresTool, type Servers } from '../servers.ts';
 import { SourceConnector } from '../sourceConnector.ts';
 import { update } from '../tables.ts';
 import { topicLag } from '../topicLag.ts';
@@ -23,7 +23,7 @@ export async function pgStreamToTopic(servers: Servers, options: Options, report
   const rows = Math.min(ROWS, options.records);
   await createSourceDatabase(servers, options, rows);
   const workers = await startWorkers(servers, options, report);
-  const recvlogical = options.peer ? await pgRecvlogical() : null;
+  const recvlogical = options.peer ? await postgresTool('pg_recvlogical') : null;
   const reader = await TopicReader.open(servers.brokerSettings);
   const client = await servers.connect(DATABASE);
 

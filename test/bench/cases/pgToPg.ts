@@ -9,7 +9,7 @@ import { ProcessMeter } from '../processMeter.ts';
 import { percentile, progress, type Report } from '../report.ts';
 import type { Servers } from '../servers.ts';
 import { PUBLICATION, SourceConnector } from '../sourceConnector.ts';
-import { createTable, steadyLoad, TABLE, update } from '../tables.ts';
+import { createTable, ROWS_PER_STEP, steadyLoad, TABLE, update } from '../tables.ts';
 import { TopicReader } from '../topicReader.ts';
 import { sinkConfig } from './sinkConfig.ts';
 import { slotActive } from './slots.ts';
@@ -184,7 +184,7 @@ async function targetLag(source: pg.Client, way: Replication): Promise<number | 
     source,
     LAG_LOAD_MS,
     began =>
-      `UPDATE ${TABLE} SET b = CASE WHEN id = 1 THEN ${Math.round((began - zero) * 1000)} ELSE b END, a = a + 1 WHERE id <= 20`,
+      `UPDATE ${TABLE} SET b = CASE WHEN id = 1 THEN ${Math.round((began - zero) * 1000)} ELSE b END, a = a + 1 WHERE id <= ${ROWS_PER_STEP}`,
   );
   loading = false;
   await watching;

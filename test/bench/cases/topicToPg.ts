@@ -1,10 +1,12 @@
 /**
  * A topic of rows with new keys into an empty table with only a primary key, as upserts; timed from the creation of the sink until all rows are there.
- * Against it PostgreSQL's own COPY of the same rows from a file.
+ * Against it PostgreSQL's own COPY of the same rows from a file. With `--existing` the table has all the keys with other values; against it the server's own way
+ * for that: COPY into a staging table, and from there INSERT … ON CONFLICT DO UPDATE.
  */
 import { chmod, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type pg from 'pg';
 import { waitUntil } from '../../services/waitUntil.ts';
 import type { Options } from '../options.ts';
 import { ProcessMeter } from '../processMeter.ts';
@@ -45,8 +47,9 @@ export async function topicToPg(servers: Servers, options: Options, report: Repo
     const seconds = await applyOnce(servers, worker, options, topic, String(run), options.records);
     report.run(worker.system, { records: options.records, bytes, seconds, ...meter.stop() });
     if (options.peer) {
-      progress(`run ${run}: COPY`);
-      report.run('copy', await copyOnce(servers, options));
+      const peer = options.existing ? 'staged upsert' : 'copy';
+      progress(`run ${run}: ${peer}`);
+      report.run(peer, await copyOnce(servers, options));
     }
   }
   await reader.close();
@@ -77,13 +80,12 @@ async function applyOnce(
   records: number,
 ): Promise<number> {
   const target = await servers.connect(TARGET);
-  await target.query(`DROP TABLE IF EXISTS ${TABLE}`);
-  await target.query(createTable(options.columns));
+  await makeTarget(target, options, records);
   const name = `millrace_sink_${purpose}`;
   const start = performance.now();
   await worker.rest.create(name, sinkConfig(servers, options, TARGET, topic));
   const isThere = async (): Promise<boolean> =>
-    (await target.query(`SELECT 1 FROM ${TABLE} WHERE id = ${records}`)).rows.length === 1;
+    (await target.query(`SELECT 1 FROM ${TABLE} WHERE id = ${records} AND a >= 0`)).rows.length === 1;
   let asked = 0;
   await waitUntil(
     'the last row is there',
@@ -95,12 +97,22 @@ async function applyOnce(
     10,
   );
   const count = async (): Promise<number> =>
-    Number((await target.query<{ n: string }>(`SELECT count(*) AS n FROM ${TABLE}`)).rows[0]!.n);
+    Number((await target.query<{ n: string }>(`SELECT count(*) AS n FROM ${TABLE} WHERE a >= 0`)).rows[0]!.n);
   await waitUntil('all rows are there', SINK_TIMEOUT_MS, async () => (await count()) === records, 10);
   const seconds = (performance.now() - start) / 1000;
   await worker.rest.delete(name);
   await target.end();
   return seconds;
+}
+
+/** Empty, or with all the keys and a value that no record has. */
+async function makeTarget(target: pg.Client, options: Options, records: number): Promise<void> {
+  await target.query(`DROP TABLE IF EXISTS ${TABLE}`);
+  await target.query(createTable(options.columns));
+  if (!options.existing) return;
+  await fill(target, options.columns, records);
+  await target.query(`UPDATE ${TABLE} SET a = -1`);
+  await target.query(`VACUUM FULL ANALYZE ${TABLE}`);
 }
 
 async function copyOnce(
@@ -120,10 +132,10 @@ async function copyOnce(
   const target = await servers.connect(TARGET);
   try {
     await source.query(`COPY ${TABLE} TO '${file}'`);
-    await target.query(`DROP TABLE IF EXISTS ${TABLE}`);
-    await target.query(createTable(options.columns));
+    await makeTarget(target, options, options.records);
     const start = performance.now();
-    await target.query(`COPY ${TABLE} FROM '${file}'`);
+    if (options.existing) await stagedUpsert(target, file);
+    else await target.query(`COPY ${TABLE} FROM '${file}'`);
     const seconds = (performance.now() - start) / 1000;
     return { records: options.records, bytes: (await stat(file)).size, seconds, cpuMicros: null, rssMiB: null };
   } finally {
@@ -131,4 +143,15 @@ async function copyOnce(
     await target.end();
     await rm(dir, { recursive: true, force: true });
   }
+}
+
+async function stagedUpsert(target: pg.Client, file: string): Promise<void> {
+  await target.query(`CREATE TEMP TABLE stage (LIKE ${TABLE})`);
+  await target.query(`COPY stage FROM '${file}'`);
+  const { rows } = await target.query<{ name: string }>(
+    `SELECT attname AS name FROM pg_attribute WHERE attrelid = '${TABLE}'::regclass AND attnum > 0 AND attname <> 'id'`,
+  );
+  const set = rows.map(({ name }) => `${name} = excluded.${name}`).join(', ');
+  await target.query(`INSERT INTO ${TABLE} SELECT * FROM stage ON CONFLICT (id) DO UPDATE SET ${set}`);
+  await target.query('DROP TABLE stage');
 }

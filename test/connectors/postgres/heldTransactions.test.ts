@@ -83,6 +83,54 @@ test('segments of two transactions are taken apart; what was rolled back is left
   }
 });
 
+test('prepared transactions come at COMMIT PREPARED, those that are published never, and the oldest one is known', async () => {
+  const long = (value: bigint): Buffer => {
+    const bytes = Buffer.alloc(8);
+    bytes.writeBigUInt64BE(value);
+    return bytes;
+  };
+  const [time, flags, gid] = [long(0n), Buffer.of(0), Buffer.from('gid\0')];
+  const begin = (xid: number, lsn: bigint): Buffer => message(tagged('b', long(lsn), long(lsn + 1n), time, xid, gid));
+  const prepare = (tag: 'P' | 'p', xid: number, lsn: bigint): Buffer =>
+    message(tagged(tag, flags, long(lsn), long(lsn + 1n), time, xid, gid));
+  const end = (xid: number, lsn: bigint): Buffer =>
+    message(tagged('K', flags, long(lsn), long(lsn + 1n), time, xid, gid), lsn);
+  const rollback = (xid: number): Buffer => message(tagged('r', flags, time, time, time, time, xid, gid));
+  const plain = (text: string, lsn: bigint): Buffer => message(tagged('I', Buffer.from(text)), lsn);
+  const head = Buffer.concat([
+    begin(1, 10n),
+    message(tagged('R', Buffer.from('relation')), 8n),
+    plain('of 1', 9n),
+    prepare('P', 1, 10n),
+    start(2),
+    change(3, 'gone', 11n),
+    change(2, 'of 2', 12n),
+    stop,
+    abort(2, 3),
+    prepare('p', 2, 13n),
+    begin(4, 14n),
+    plain('never', 14n),
+    prepare('P', 4, 14n),
+    begin(5, 15n),
+    plain('published', 15n),
+    prepare('P', 5, 15n),
+  ]);
+  const tail = Buffer.concat([rollback(4), end(5, 20n), end(2, 31n), end(1, 32n)]);
+  for (const size of [1, 7, 64, head.length + tail.length]) {
+    const held = new HeldTransactions(MIB, all);
+    held.publishedBefore = 30n;
+    assert.deepEqual(await replayed(held, head, size), ['0 controls']);
+    assert.equal(held.oldestPrepared, 10n);
+    assert.deepEqual(
+      held.described.splice(0).map(bytes => bytes.toString()),
+      ['Rrelation'],
+    );
+    const shown = await replayed(held, tail, size);
+    assert.deepEqual(shown, ['B 12', 'I of 2', 'C 31', 'B 9', 'R 8', 'I of 1', 'C 32', '0 controls']);
+    assert.equal(held.oldestPrepared, null);
+  }
+});
+
 test('a transaction of which nothing is left has no beginning and no end, but its descriptions', async () => {
   const relation = message(tagged('R', 2, Buffer.from('relation')), 3n);
   const bytes = Buffer.concat([start(1), relation, change(2, 'gone', 4n), stop, abort(1, 2), commit(1)]);

@@ -159,7 +159,7 @@ test('a snapshot is paused, resumed and stopped; what is wrong with a signal is 
   await harness.pollUntilStreaming();
   harness.warnings.length = 0;
   await signal(harness, 'execute-snapshot', '{');
-  await signal(harness, 'execute-snapshot', { 'data-collections': ['public.item'], type: 'blocking' });
+  await signal(harness, 'execute-snapshot', { 'data-collections': ['public.item'], type: 'partial' });
   await signal(harness, 'execute-snapshot', { 'data-collections': ['public.absent'] });
   await signal(harness, 'of-another', 'x');
   await signal(harness, 'log', { message: 'hello from {}' });

@@ -191,7 +191,11 @@ test('config: refused options, misspelt keys and warnings', () => {
     'slot.drop_on_stop',
   ]);
   assert.deepEqual(keys({ 'signal.data.collection': 'a.b', 'signal.enabled.channels': 'source' }), []);
-  assert.deepEqual(keys({ 'signal.enabled.channels': 'source,kafka' }), ['signal.enabled.channels']);
+  assert.deepEqual(keys({ 'signal.enabled.channels': 'source,kafka', 'notification.enabled.channels': 'log' }), []);
+  assert.deepEqual(keys({ 'signal.enabled.channels': 'source,jmx', 'notification.enabled.channels': 'sink' }), [
+    'signal.enabled.channels',
+    'notification.sink.topic.name',
+  ]);
   assert.deepEqual(keys({ 'signal.data.collection': 'a.b', 'skipped.operations': 'c' }), ['skipped.operations']);
   assert.deepEqual(keys({ 'table.include.list': 'a', 'table.exclude.list': 'b' }), ['table.exclude.list']);
   assert.deepEqual(keys({ 'table.include.list': '(' }), ['table.include.list']);

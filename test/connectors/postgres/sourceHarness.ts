@@ -9,6 +9,7 @@ import type {
   SourceBatch,
   SourceOffset,
   SourceTask,
+  SourceTaskContext,
 } from '../../../runtime/api/index.ts';
 
 export const PG18_URL = process.env.PG18_URL ?? 'postgres://postgres:postgres@127.0.0.1:15432';
@@ -28,6 +29,8 @@ export class SourceHarness {
   offset: SourceOffset | null = null;
   stored: SourceOffset | null = null;
   task: SourceTask | null = null;
+  /** Where the source reads a topic of signals. */
+  followTopic: SourceTaskContext['followTopic'];
   private readonly url: URL;
   private readonly admin: pg.Client;
   private abort = new AbortController();
@@ -91,6 +94,7 @@ export class SourceHarness {
       signal: this.abort.signal,
       metrics: { gauge: (name, value) => this.gauges.set(name, value), count() {} },
       offsets: { offset: async () => this.stored },
+      ...(this.followTopic !== undefined && { followTopic: this.followTopic }),
     });
   }
 

@@ -13,18 +13,21 @@ import { SourceHarness } from './sourceHarness.ts';
 const CLIENTS = 5;
 const TRANSACTIONS = 50;
 
-for (const kind of ['calm', 'wild'] as const) {
+type Kind = 'calm' | 'prepared' | 'wild';
+
+for (const kind of ['calm', 'prepared', 'wild'] as const) {
   test(
     `open transactions (${kind}): the events are exactly the committed changes in commit order`,
     {
       timeout: 120_000,
     },
-    t => compareReaders(t, kind === 'wild'),
+    t => compareReaders(t, kind),
   );
 }
 
-/** `isWild`: with what makes the source ask for transactions after their commit instead. */
-async function compareReaders(t: TestContext, isWild: boolean): Promise<void> {
+/** wild: with what makes the source ask for transactions after their commit instead. prepared: many, which the slot sends when they are prepared. */
+async function compareReaders(t: TestContext, kind: Kind): Promise<void> {
+  const isWild = kind === 'wild';
   const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 1e9));
   t.diagnostic(`SEED=${seed}`);
   const server = await LocalPostgres.start({
@@ -51,7 +54,12 @@ async function compareReaders(t: TestContext, isWild: boolean): Promise<void> {
     'snapshot.mode': 'no_data',
   };
   // So small a memory that most of what is open is in files.
-  const options = { ...shared, 'streaming.buffer.bytes': '1048576', 'max.batch.size': '100' };
+  const options = {
+    ...shared,
+    'streaming.buffer.bytes': '1048576',
+    'max.batch.size': '100',
+    'slot.two.phase': String(kind === 'prepared'),
+  };
   const plainOptions = { ...shared, 'streaming.mode': 'off' };
   await createTables(streamed);
   await streamed.start(options);
@@ -62,7 +70,7 @@ async function compareReaders(t: TestContext, isWild: boolean): Promise<void> {
   const random = randomOf(seed);
   let isDone = false;
   const work = Promise.all(
-    Array.from({ length: CLIENTS }, (_, i) => runClient(server.url(streamed.name), i, randomOf(random(1e9)), isWild)),
+    Array.from({ length: CLIENTS }, (_, i) => runClient(server.url(streamed.name), i, randomOf(random(1e9)), kind)),
   ).finally(() => {
     isDone = true;
   });
@@ -167,24 +175,19 @@ function randomOf(seed: number): Random {
 }
 
 /** Keys of a client are its own, so that clients do not wait for each other. */
-async function runClient(url: string, client: number, random: Random, isWild: boolean): Promise<void> {
+async function runClient(url: string, client: number, random: Random, kind: Kind): Promise<void> {
   const sql = new pg.Client(url);
   await sql.connect();
   await sql.query('SET lock_timeout = 5000');
   try {
-    for (let n = 0; n < TRANSACTIONS; n++) await runTransaction(sql, `${client}_${n}`, client, random, isWild);
+    for (let n = 0; n < TRANSACTIONS; n++) await runTransaction(sql, `${client}_${n}`, client, random, kind);
   } finally {
     await sql.end();
   }
 }
 
-async function runTransaction(
-  sql: pg.Client,
-  name: string,
-  client: number,
-  random: Random,
-  isWild: boolean,
-): Promise<void> {
+async function runTransaction(sql: pg.Client, name: string, client: number, random: Random, kind: Kind): Promise<void> {
+  const isWild = kind === 'wild';
   await sql.query('BEGIN');
   const savepoints: string[] = [];
   const steps = 1 + random(12);
@@ -215,9 +218,9 @@ async function runTransaction(
   }
   if (end < 2) {
     await sql.query('ROLLBACK');
-  } else if (end < 4) {
+  } else if (end < (kind === 'prepared' ? 7 : 4)) {
     await sql.query(`PREPARE TRANSACTION 'p${name}'`);
-    if (random(2) === 0) await sql.query(statement(client + CLIENTS, 0, () => 9));
+    for (let n = random(4); n > 0; n--) await sql.query(statement(client + CLIENTS, n, () => 9));
     await sql.query(`${random(3) === 0 ? 'ROLLBACK' : 'COMMIT'} PREPARED 'p${name}'`);
   } else {
     await sql.query('COMMIT');

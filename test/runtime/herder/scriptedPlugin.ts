@@ -25,12 +25,30 @@ export function scriptOf(name: string): Script {
   return script;
 }
 
+/** What the provider `test.LeaseProvider` gives. */
+export const lease = { value: 'first', ttlMs: 20, asked: 0, error: null as Error | null };
+
 const definition = configDef({
   mode: { type: 'STRING', default: 'a', oneOf: ['a', 'b'], importance: 'LOW', documentation: 'Anything.' },
   secret: { type: 'PASSWORD', default: null, importance: 'LOW', documentation: 'Never shown.' },
 });
 
 export const plugins: readonly Plugin[] = [
+  {
+    kind: 'config_provider',
+    className: 'test.LeaseProvider',
+    aliases: [],
+    version: '1.0.0',
+    configDef: configDef({}),
+    create: () => ({
+      configure() {},
+      async get(_path, keys) {
+        lease.asked++;
+        if (lease.error !== null) throw lease.error;
+        return { values: new Map(keys.map(key => [key, lease.value])), ttlMs: lease.ttlMs };
+      },
+    }),
+  },
   {
     kind: 'source',
     className: 'test.ScriptedConnector',

@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { ConnectError } from '../../../runtime/api/index.ts';
 import { loadWorkerConfig } from '../../../runtime/config/loadWorkerConfig.ts';
+import { SecretMask } from '../../../runtime/config/secretMask.ts';
 import { StandaloneHerder } from '../../../runtime/herder/standalone/standaloneHerder.ts';
 import { WorkerMetrics } from '../../../runtime/metrics/workerMetrics.ts';
 import { waitUntil } from '../../services/waitUntil.ts';
-import { retriable, scriptOf } from './scriptedPlugin.ts';
+import { lease, retriable, scriptOf } from './scriptedPlugin.ts';
 
 const silent = { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} };
 const waitMs = 10_000;
@@ -45,6 +46,7 @@ async function startHerder(
     pluginModules: modules.map(path => new URL(path, import.meta.url).href),
     workerId: 'test:1',
     metrics: new WorkerMetrics(),
+    secrets: new SecretMask(),
     logger: silent,
     onGroupTaken: assert.ifError,
   });
@@ -181,6 +183,53 @@ test('placeholders are resolved where they are used, and nowhere shown or stored
     "Invalid value for configuration 'mode': the value resolved from the config provider reference failed validation",
   ]);
   assert.doesNotMatch(JSON.stringify(infos), /swordfish/);
+});
+
+test('values of a provider that end are asked for again: new ones restart what uses them, the same ones nothing', async t => {
+  const herder = await startHerder(t, await folder(t), {
+    'config.providers': 'lease',
+    'config.providers.lease.class': 'test.LeaseProvider',
+  });
+  const create = async (name: string, more: Record<string, string> = {}) => {
+    const config = configOf(name, { secret: '${lease:db}', ...more });
+    await herder.createConnector({ name, config, initialState: 'RUNNING' });
+    await reaches(herder, name, 'RUNNING RUNNING');
+  };
+  await create('leased');
+  await create('fixed', { 'config.action.reload': 'none' });
+  const script = scriptOf('leased');
+  assert.deepEqual(
+    script.taskStarts.map(({ secret }) => secret),
+    ['first'],
+  );
+  const { asked } = lease;
+  await waitUntil('it is asked again', waitMs, () => lease.asked >= asked + 4, 5);
+  assert.equal(script.taskStarts.length, 1);
+  assert.equal(script.connectorStops, 0);
+
+  lease.value = 'second-value';
+  await waitUntil(
+    'both have the new value',
+    waitMs,
+    () => script.taskStarts.length === 2 && script.connectorStops === 1,
+    5,
+  );
+  assert.equal(script.taskStarts[1]!.secret, 'second-value');
+  await reaches(herder, 'leased', 'RUNNING RUNNING');
+  assert.equal(scriptOf('fixed').taskStarts.length, 1);
+
+  // A provider that cannot be asked leaves what runs as it is.
+  lease.error = new Error('the vault is away');
+  const before = lease.asked;
+  await waitUntil('it is asked in vain', waitMs, () => lease.asked > before, 5);
+  assert.equal(states(herder, 'leased'), 'RUNNING RUNNING');
+  lease.error = null;
+
+  // Secrets do not show in the trace of a failure.
+  script.taskErrors = [new Error('login with second-value refused')];
+  await herder.restartTask('leased', 0);
+  await waitUntil('it has failed', waitMs, () => herder.connectorStatus('leased').tasks[0]!.trace !== undefined, 5);
+  assert.match(herder.connectorStatus('leased').tasks[0]!.trace!, /login with \[hidden\] refused/);
 });
 
 test('what a plugin says of its config counts as an error of the key', async t => {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Config } from '../../../runtime/api/index.ts';
+import { loadWorkerConfig } from '../../../runtime/config/loadWorkerConfig.ts';
 import type { Herder } from '../../../runtime/herder/herder.ts';
 import { configBody, createBody, offsetsBody } from '../../../runtime/rest/body.ts';
-import { listenAddress } from '../../../runtime/rest/listenAddress.ts';
+import { listenersOf } from '../../../runtime/rest/listeners.ts';
 import { accepts, isBrowser } from '../../../runtime/rest/negotiation.ts';
 import { withTimeout } from '../../../runtime/rest/requestTimeout.ts';
 import { parseHeaderRules } from '../../../runtime/rest/responseHeaders.ts';
@@ -48,13 +50,25 @@ test('response headers', () => {
 });
 
 test('addresses to listen on', () => {
-  const of = (listeners: string[], listen = '127.0.0.1:8083') => listenAddress({ listeners, listen });
-  assert.deepEqual(of([]), { host: '127.0.0.1', port: 8083, shown: '127.0.0.1' });
-  assert.deepEqual(of(['http://:8084']), { host: '0.0.0.0', port: 8084, shown: '127.0.0.1' });
-  assert.deepEqual(of([], '[::1]:0'), { host: '::1', port: 0, shown: '[::1]' });
-  for (const wrong of ['https://:1', 'host', 'http://a:b'])
-    assert.throws(() => of([wrong]), { code: 'CONFIG_INVALID' });
-  assert.throws(() => of([], 'nowhere'), /Invalid value nowhere for configuration listen: expected host:port/);
+  const of = (flags: Config) => listenersOf(loadWorkerConfig({ flags }).config);
+  const [scheme, shown] = ['http', '127.0.0.1'] as const;
+  assert.deepEqual(of({}).main, [{ scheme, host: '127.0.0.1', port: 8083, shown }]);
+  assert.deepEqual(of({ listeners: 'http://:8084' }).main, [{ scheme, host: '0.0.0.0', port: 8084, shown }]);
+  assert.deepEqual(of({ listen: '[::1]:0' }).main, [{ scheme, host: '::1', port: 0, shown: '[::1]' }]);
+  const several = { listeners: 'https://a:1,HTTP://b:2/', 'admin.listeners': 'http://c:3' };
+  assert.equal(of(several).advertised.host, 'b');
+  assert.equal(of(several).admin[0]!.host, 'c');
+  assert.equal(of({ ...several, 'rest.advertised.listener': 'https' }).advertised.host, 'a');
+  const wrongs: Config[] = [
+    { listeners: 'ftp://:1' },
+    { listeners: 'host' },
+    { listeners: 'http://a:b' },
+    { listeners: 'http://a:1,https://a:1' },
+    { listeners: 'http://a:1', 'rest.advertised.listener': 'https' },
+    { 'admin.listeners': 'a:1' },
+  ];
+  for (const wrong of wrongs) assert.throws(() => of(wrong), { code: 'CONFIG_INVALID' });
+  assert.throws(() => of({ listen: 'nowhere' }), /Invalid value nowhere for configuration listen: expected host:port/);
 });
 
 test('a request that takes too long tells what the worker does', async () => {

@@ -4,7 +4,7 @@ import { PluginRegistry } from '../../../runtime/worker/pluginRegistry.ts';
 import { pluginModules } from './testWorker.ts';
 
 test('plugins are found by full, simple and short name', async () => {
-  const plugins = await PluginRegistry.load(pluginModules);
+  const plugins = await PluginRegistry.open(pluginModules);
   const full = 'org.apache.kafka.connect.file.FileStreamSourceConnector';
   for (const name of [full, 'FileStreamSourceConnector', 'FileStreamSource', ' FileStreamSource ']) {
     assert.equal(plugins.connector(name).className, full);
@@ -17,11 +17,11 @@ test('plugins are found by full, simple and short name', async () => {
     message:
       /^Failed to find any class that implements Connector and which name matches nope, available connectors are: /,
   });
-  assert.throws(() => plugins.require('nope', 'converter'), { message: 'Class nope could not be found.' });
+  await assert.rejects(plugins.load('nope', 'converter'), { message: 'Class nope could not be found.' });
 });
 
 test('a module that is none is named', async () => {
-  await assert.rejects(PluginRegistry.load(['file:///no/such.js']), { code: 'PLUGIN_MODULE_INVALID' });
+  await assert.rejects(PluginRegistry.open(['file:///no/such.js']), { code: 'PLUGIN_MODULE_INVALID' });
   const module = 'data:text/javascript,export const plugin = 1';
-  await assert.rejects(PluginRegistry.load([module]), /does not export a list named "plugins"/);
+  await assert.rejects(PluginRegistry.open([module]), /does not export a list named "plugins"/);
 });

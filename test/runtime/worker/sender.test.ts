@@ -72,7 +72,7 @@ function setUp(bufferBytes = 1 << 20) {
   /** One record of 100 bytes, as a source batch of its own. */
   const emit = (): void => {
     sender.open.append(topic, 0, 0, 0, bytes, -1, 0, 0, 100, Buffer.from([0]));
-    sender.mark({ partition, offset: { next: ++next } }, null);
+    sender.mark({ sourcePartition: partition, sourceOffset: { next: ++next }, sourceTimestampMs: null, count: 1 });
     sender.flush();
   };
   const committable = (): unknown => tracker.take()[0]?.offset.next;

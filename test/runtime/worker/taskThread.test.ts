@@ -14,6 +14,7 @@ test('a thread whose broker is away fails its tasks with the reason, and lives o
     config,
     pluginModules: [],
     listener: { taskState: (_id, state, failure) => state === 'FAILED' && failures.push(failure!), topicUsed() {} },
+    guard: { ask: async () => {} },
     onMetrics() {},
     onEnded: () => {
       ended = true;

@@ -16,6 +16,7 @@ import {
   type SourceTask,
   type SourceTaskContext,
   type TopicPartition,
+  type TransactionBoundaries,
 } from '../../../runtime/api/index.ts';
 import { STRING } from '../../../schemas/data/index.ts';
 
@@ -36,6 +37,8 @@ export class Probe {
       ) => ReadonlyMap<TopicPartition, number> | Promise<ReadonlyMap<TopicPartition, number>>)
     | null = null;
   onPoll: (() => void) | null = null;
+  /** Of a source: before the batch is returned from its poll. */
+  onBatch: ((batch: SourceBatch, boundaries: TransactionBoundaries | undefined) => void) | null = null;
 }
 
 const probes = new Map<string, Probe>();
@@ -46,11 +49,14 @@ export function probe(connector: string): Probe {
   return found;
 }
 
-/** Emits `count` records `k<i>`/`v<i>` in batches of `batch`, one per poll; goes on from its offset. */
+/** Emits `count` records `k<i>`/`v<i>` in batches of `batch`, one per poll, an offset with every `offset.every`th; goes on from its offset. */
 class CountingTask implements SourceTask {
   #next = 0;
   #count = 0;
   #batch = 1;
+  #offsetEvery = 1;
+  #polls = 0;
+  #boundaries: TransactionBoundaries | undefined;
   #topic = '';
   #probe!: Probe;
   #partition: SourcePartition = {};
@@ -59,6 +65,8 @@ class CountingTask implements SourceTask {
     if (config['fail.start']) throw new ConnectError('DATA_INVALID', 'told to fail', { place: { table: 't' } });
     this.#count = Number(config.count);
     this.#batch = Number(config.batch ?? 1);
+    this.#offsetEvery = Number(config['offset.every'] ?? 1);
+    this.#boundaries = context.transactions;
     this.#topic = config.topic!;
     this.#probe = probe(context.connectorName);
     this.#partition = { task: context.taskId };
@@ -82,7 +90,10 @@ class CountingTask implements SourceTask {
         headers: [],
       });
     }
-    return [plainBatch({ records, sourcePartition: this.#partition, sourceOffset: { next: this.#next } })];
+    const sourceOffset = ++this.#polls % this.#offsetEvery === 0 ? { next: this.#next } : null;
+    const batch = plainBatch({ records, sourcePartition: this.#partition, sourceOffset });
+    this.#probe.onBatch?.(batch, this.#boundaries);
+    return [batch];
   }
 
   async commit(_: SourcePartition, offset: SourceOffset): Promise<void> {
@@ -148,7 +159,11 @@ export const plugins: readonly Plugin[] = [
     ...base,
     kind: 'source',
     className: 'test.CountingSourceConnector',
-    createConnector: connector,
+    createConnector: () => ({
+      ...connector(),
+      exactlyOnceSupport: config => (config.unsure === 'true' ? 'UNSUPPORTED' : 'SUPPORTED'),
+      canDefineTransactionBoundaries: () => 'SUPPORTED',
+    }),
     createTask: () => new CountingTask(),
   },
   {

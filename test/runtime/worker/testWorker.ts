@@ -97,14 +97,19 @@ export class TestWorker {
     });
   }
 
-  /** Starts connector and task 0. */
-  async run(name: string, config: Config, target: 'STARTED' | 'PAUSED' = 'STARTED'): Promise<TaskId> {
+  /** Starts connector and task 0; with a generation to deliver exactly once. */
+  async run(
+    name: string,
+    config: Config,
+    target: 'STARTED' | 'PAUSED' = 'STARTED',
+    generation?: number,
+  ): Promise<TaskId> {
     const connectorConfig = { name, ...config };
     await this.worker.startConnector(name, connectorConfig, 'STARTED');
     const [taskConfig] = await this.worker.taskConfigs(name);
     const id = { connector: name, task: 0 };
     this.states.delete(taskKey(id));
-    await this.worker.startTask({ id, connectorConfig, taskConfig: taskConfig!, target });
+    await this.worker.startTask({ id, connectorConfig, taskConfig: taskConfig!, target, generation });
     return id;
   }
 

@@ -10,7 +10,15 @@ import {
   struct,
   withOptions,
 } from '../../../schemas/data/index.ts';
-import type { ColumnLayout, ColumnWire, Layout, RowFormat, WireRows } from '../../../schemas/transcode/layout.ts';
+import type {
+  ColumnLayout,
+  ColumnWire,
+  Layout,
+  LongSlot,
+  RowFormat,
+  WireRows,
+} from '../../../schemas/transcode/layout.ts';
+import { packedDate, packedMoment } from '../../../schemas/transcode/packed.ts';
 
 export class Random {
   #state: number;
@@ -60,6 +68,8 @@ interface Kind {
   readonly value: (r: Random) => unknown;
   /** Bytes of every slice, where they are all alike. */
   readonly size?: number;
+  /** Whether a slice stands for null. */
+  readonly isNull?: (slice: Buffer) => boolean;
 }
 
 const fixed = (size: number, write: (b: Buffer, r: Random) => void) => (r: Random) => {
@@ -133,8 +143,141 @@ const integers: readonly Kind[] = ([1, 2, 3, 4, 8] as const).flatMap(bytes =>
   }),
 );
 
+/** As MySQL packs a DECIMAL. */
+function packed(decimal: Decimal, precision: number, scale: number): Buffer {
+  const digitBytes = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
+  const isNegative = decimal.unscaled < 0n;
+  const digits = (isNegative ? -decimal.unscaled : decimal.unscaled).toString().padStart(precision, '0');
+  const whole = digits.slice(0, precision - scale);
+  const fraction = digits.slice(precision - scale);
+  const groups = [whole.slice(0, whole.length % 9), ...(whole.slice(whole.length % 9).match(/.{9}/g) ?? [])];
+  groups.push(...(fraction.match(/.{1,9}/g) ?? []));
+  const parts = groups.map(group => {
+    const part = Buffer.alloc(digitBytes[group.length]);
+    if (part.length > 0) part.writeUIntBE(Number(group), 0, part.length);
+    return part;
+  });
+  const out = Buffer.concat(parts);
+  if (isNegative) for (let i = 0; i < out.length; i++) out[i] ^= 0xff;
+  out[0] ^= 0x80;
+  return out;
+}
+
+const packedDecimals: readonly Kind[] = (
+  [
+    [12, 2],
+    [4, 4],
+    [18, 4],
+    [9, 0],
+    [16, 8],
+    [65, 30],
+  ] as const
+).map(([precision, scale]): Kind => {
+  const limit = 10n ** BigInt(precision);
+  const value = (r: Random): Decimal =>
+    new Decimal((r.long() * (precision > 30 ? 10n ** 40n + 7n : 1n)) % limit, scale);
+  return {
+    schema: decimalSchema(scale, precision),
+    wire: { wire: 'decimal-mysql', precision },
+    text: false,
+    size: packed(value(new Random(1)), precision, scale).length,
+    slice: r => packed(value(r), precision, scale),
+    value,
+  };
+});
+
+/** Dates that do not exist among them. */
+const packedMoments: readonly Kind[] = [0, 1, 3, 6].flatMap((digits): Kind[] => {
+  const size = (digits + 1) >> 1;
+  const fraction = (b: Buffer, at: number, r: Random): void => {
+    const micros = r.below(1_000_000);
+    if (size > 0) b.writeUIntBE(Math.floor(micros / 100 ** (3 - size)), at, size);
+  };
+  return [
+    ...(['ms', 'us'] as const).map(
+      (unit): Kind => ({
+        schema: primitive('INT64'),
+        wire: { wire: 'datetime-mysql', digits, unit },
+        text: false,
+        size: 5 + size,
+        slice: fixed(5 + size, (b, r) => {
+          const ymd = (r.pick([0, 1, 1969, 1970, 2024, 9999, r.below(10_000)]) * 13 + r.below(13)) * 32 + r.below(32);
+          const hms = r.below(24) * 4096 + r.below(60) * 64 + r.below(60);
+          b.writeUIntBE(ymd * 131_072 + hms + 0x8000000000, 0, 5);
+          fraction(b, 5, r);
+        }),
+        value: r => r.long(),
+        isNull: b => Number.isNaN(packedMoment(b, 0)),
+      }),
+    ),
+    {
+      schema: primitive('STRING', { name: 'io.debezium.time.ZonedTimestamp', version: 1 }),
+      wire: { wire: 'timestamp-mysql', digits },
+      text: false,
+      size: 4 + size,
+      slice: fixed(4 + size, (b, r) => {
+        b.writeUInt32BE(r.pick([0, 1, 951_782_400, 4_294_967_295, r.below(2 ** 31)]));
+        if (r.chance(80)) fraction(b, 4, r);
+      }),
+      value: r => r.text(),
+      isNull: b => b.every(byte => byte === 0),
+    },
+    {
+      schema: primitive('INT64'),
+      wire: { wire: 'time-mysql', digits },
+      text: false,
+      size: 3 + size,
+      slice: fixed(3 + size, (b, r) => {
+        const hms = r.below(839) * 4096 + r.below(60) * 64 + r.below(60);
+        const part = size === 0 ? 0 : Math.floor(r.below(1_000_000) / 100 ** (3 - size));
+        const whole = hms * 256 ** size + part;
+        b.writeUIntBE(0x800000 * 256 ** size + (r.chance(50) ? -whole : whole), 0, 3 + size);
+      }),
+      value: r => r.long(),
+    },
+  ];
+});
+
 const kinds: readonly Kind[] = [
   ...integers,
+  ...packedDecimals,
+  ...packedMoments,
+  {
+    schema: primitive('INT32', { name: 'io.debezium.time.Date', version: 1 }),
+    wire: { wire: 'date-mysql' },
+    text: false,
+    size: 3,
+    slice: fixed(3, (b, r) =>
+      b.writeUIntLE(r.pick([0, 1970, 2000, 2023, r.below(10_000)]) * 512 + r.below(16) * 32 + r.below(32), 0, 3),
+    ),
+    value: numberBelow(20),
+    isNull: b => Number.isNaN(packedDate(b, 0)),
+  },
+  {
+    schema: primitive('INT32', { name: 'io.debezium.time.Year', version: 1 }),
+    wire: { wire: 'year-mysql' },
+    text: false,
+    size: 1,
+    slice: r => Buffer.from([r.pick([0, 1, 126, 255])]),
+    value: numberBelow(11),
+  },
+  {
+    schema: primitive('BYTES'),
+    wire: { wire: 'bytes-mysql', length: 64 },
+    text: false,
+    slice: r => r.bytes(),
+    value: r => r.bytes(),
+  },
+  ...[1, 2].map(
+    (bytes): Kind => ({
+      schema: primitive('STRING', { name: 'io.debezium.data.Enum', version: 1 }),
+      wire: { wire: 'name-le', names: ['', 'new', 'größer', 'x'.repeat(500)] },
+      text: false,
+      size: bytes,
+      slice: fixed(bytes, (b, r) => b.writeUIntLE(r.below(4), 0, bytes)),
+      value: r => r.text(),
+    }),
+  ),
   {
     schema: primitive('FLOAT32'),
     wire: { wire: 'float32le' },
@@ -399,6 +542,15 @@ function notFiniteForm(wire: ColumnWire | undefined): Buffer | null {
   return wire?.wire === 'numeric-pg' ? Buffer.from([0, 0, 0, 0, 0xc0, 0, 0, 0]) : null;
 }
 
+const GROUPS = 3;
+
+function sliceOf(kind: Kind, r: Random, canBeNull: boolean): Buffer {
+  for (;;) {
+    const slice = kind.slice(r);
+    if (canBeNull || !kind.isNull?.(slice)) return slice;
+  }
+}
+
 const listKind: { schema: Schema; wire: ColumnWire } = {
   schema: array(primitive('INT32', { optional: true })),
   wire: { wire: 'function', decode: (b, s, e) => Array.from(b.subarray(s, e), n => (n > 200 ? null : n)) },
@@ -445,6 +597,7 @@ class CaseBuilder {
         positions: this.#positions,
         longs: this.#longs,
         longNulls: this.#longNulls,
+        groups: Int32Array.from({ length: this.#count }, () => this.#r.below(GROUPS)).sort(),
         choices: this.#choices,
         constants: this.#constants,
       },
@@ -489,6 +642,10 @@ class CaseBuilder {
         };
       case 3: {
         const wide = this.#r.chance(70);
+        if (this.#r.chance(50)) {
+          const schema = primitive(wide ? 'INT64' : 'INT32', { optional: this.#r.chance(50) });
+          return { schema, layout: { kind: 'long', ...this.#groupLong(wide ? 64 : 32) } };
+        }
         const long = primitive(
           wide ? 'INT64' : 'INT32',
           this.#options(r => (wide ? r.long() : Number(r.long(32)))),
@@ -508,9 +665,9 @@ class CaseBuilder {
             kind: 'text',
             parts: [
               '["',
-              { slot: this.#long(64, false) },
+              this.#r.chance(50) ? this.#groupLong(64) : { slot: this.#long(64, false) },
               this.#r.pick(['","', 'é'.repeat(40)]),
-              { slot: this.#long(40, false) },
+              this.#r.chance(50) ? this.#groupLong(40) : { slot: this.#long(40, false) },
               '"]',
             ],
           },
@@ -584,7 +741,7 @@ class CaseBuilder {
           return { bytes: null, mark: 'u', extent };
         const notFinite = canBeNull && r.chance(10) ? notFiniteForm(kind?.wire) : null;
         return {
-          bytes: kind === null ? r.bytes() : (notFinite ?? kind.slice(r)),
+          bytes: kind === null ? r.bytes() : (notFinite ?? sliceOf(kind, r, canBeNull)),
           mark: kind?.text ? 't' : 'b',
           extent,
         };
@@ -618,6 +775,11 @@ class CaseBuilder {
     if (nulls && this.#r.chance(50))
       this.#longNulls[slot] = Uint8Array.from({ length: this.#count }, () => this.#r.below(2));
     return slot;
+  }
+
+  #groupLong(bits: number): LongSlot {
+    const slot = this.#longs.push(BigInt64Array.from({ length: GROUPS }, () => this.#r.long(bits))) - 1;
+    return { slot, isGrouped: true };
   }
 
   #choice(of: number): number {

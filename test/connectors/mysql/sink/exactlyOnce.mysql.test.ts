@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { sinkPlugin } from '../../../../connectors/mysql/sink/index.ts';
 import type { Config } from '../../../../runtime/api/index.ts';
-import { flat, flatBatch, type OrdersTarget, openOrders, topic } from './flatRecords.ts';
+import { flat, flatBatch, topic } from '../../../contract/flatRecords.ts';
 import { servers } from './mysqlTarget.ts';
+import { type OrdersTarget, openOrders } from './orders.ts';
 
 for (const [name, server] of servers) {
   describe(`exactly once: ${name}`, () => {

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { sinkPlugin } from '../../../../connectors/mysql/sink/index.ts';
 import type { Config } from '../../../../runtime/api/index.ts';
+import { flat, flatBatch, upsert } from '../../../contract/flatRecords.ts';
 import { startSink } from '../../../contract/sinkHarness.ts';
 import { waitUntil } from '../../../services/waitUntil.ts';
-import { flat, flatBatch, type OrdersTarget, openOrders, upsert } from './flatRecords.ts';
 import { connect, servers } from './mysqlTarget.ts';
+import { type OrdersTarget, openOrders } from './orders.ts';
 
 const WAIT_MS = 10_000;
 

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { INT64, OPTIONAL_STRING, STRING, Struct, struct } from '../../../../schemas/data/index.ts';
+import { flat, flatBatch, jsonBatch, keySchema, topic, upsert } from '../../../contract/flatRecords.ts';
 import { avroSinkBatch, plainSinkBatch, type TestRecord } from '../../../contract/sinkBatches.ts';
-import { flat, flatBatch, jsonBatch, keySchema, type OrdersTarget, openOrders, topic, upsert } from './flatRecords.ts';
 import { servers } from './mysqlTarget.ts';
+import { type OrdersTarget, openOrders } from './orders.ts';
 
 for (const [name, server] of servers) {
   describe(`modes: ${name}`, () => {

@@ -1,22 +1,18 @@
 /** A database of its own on each server that the tests know, dropped at the end. */
 import { randomBytes } from 'node:crypto';
 import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise';
-import type { Config } from '../../../../runtime/api/index.ts';
+import type { SqlRow, SqlTarget } from '../../../contract/sqlTarget.ts';
 
 export const servers: readonly (readonly [string, string])[] = [
   ['MySQL 9.7', process.env.MYSQL_URL ?? 'mysql://root@127.0.0.1:13306'],
   ['MariaDB 10.11', process.env.MARIADB_URL ?? 'mysql://root@127.0.0.1:13307'],
 ];
 
-export type Row = Readonly<Record<string, unknown>>;
-
-export interface MysqlTarget extends AsyncDisposable {
+export interface MysqlTarget extends SqlTarget {
   readonly client: Connection;
-  readonly connection: Config;
   readonly url: string;
   readonly database: string;
-  uniqueName(): string;
-  rows(sql: string, values?: readonly unknown[]): Promise<Row[]>;
+  rows(sql: string, values?: readonly unknown[]): Promise<SqlRow[]>;
 }
 
 export const connect = (uri: string): Promise<Connection> =>
@@ -44,6 +40,7 @@ export async function openMysqlTarget(server: string): Promise<MysqlTarget> {
     database,
     connection: { 'connection.url': url },
     uniqueName: () => `t${++names}`,
+    execute: sql => client.query(sql),
     rows: async (sql, values = []) => (await client.query<RowDataPacket[]>(sql, [...values]))[0].map(r => ({ ...r })),
     [Symbol.asyncDispose]: async () => {
       await client.end();

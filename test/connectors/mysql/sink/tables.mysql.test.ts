@@ -17,9 +17,10 @@ import {
   Struct,
   struct,
 } from '../../../../schemas/data/index.ts';
+import { flat, flatBatch, jsonBatch, keySchema, topic, upsert } from '../../../contract/flatRecords.ts';
 import { avroSinkBatch, plainSinkBatch } from '../../../contract/sinkBatches.ts';
-import { flat, flatBatch, jsonBatch, keySchema, type OrdersTarget, openOrders, topic, upsert } from './flatRecords.ts';
 import { servers } from './mysqlTarget.ts';
+import { type OrdersTarget, openOrders } from './orders.ts';
 
 for (const [name, server] of servers) {
   describe(`tables: ${name}`, () => {

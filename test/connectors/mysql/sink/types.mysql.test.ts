@@ -28,9 +28,10 @@ import {
   timeSchema,
   timestampSchema,
 } from '../../../../schemas/data/index.ts';
+import { keySchema, oneRow, topic, upsert } from '../../../contract/flatRecords.ts';
 import { avroSinkBatch, plainSinkBatch } from '../../../contract/sinkBatches.ts';
-import { keySchema, type OrdersTarget, oneRow, openOrders, topic, upsert } from './flatRecords.ts';
 import { servers } from './mysqlTarget.ts';
+import { type OrdersTarget, openOrders } from './orders.ts';
 
 const named = (
   type: Exclude<SchemaType, 'ARRAY' | 'MAP' | 'STRUCT'>,

@@ -14,8 +14,9 @@ import {
   type StructSchema,
   struct,
 } from '../../../../schemas/data/index.ts';
+import { flat, flatBatch, jsonBatch, keySchema, topic, upsert } from '../../../contract/flatRecords.ts';
 import { avroSinkBatch, type TestRecord } from '../../../contract/sinkBatches.ts';
-import { flat, flatBatch, jsonBatch, keySchema, type OrdersTarget, openOrders, topic, upsert } from './flatRecords.ts';
+import { type OrdersTarget, openOrders } from './orders.ts';
 
 describe('evolution', () => {
   let orders: OrdersTarget;
@@ -36,7 +37,7 @@ describe('evolution', () => {
       ),
     );
   const typesOf = async (table: string): Promise<Record<string, string>> => {
-    const { rows } = await orders.pg.client.query(
+    const { rows } = await orders.target.client.query(
       'select attname, format_type(atttypid, atttypmod) as type from pg_attribute where attrelid = $1::regclass and attnum > 0',
       [table],
     );
@@ -115,7 +116,7 @@ describe('evolution', () => {
       code: 'SINK_COLUMN_RENAMED',
       message: /RENAME COLUMN "old_name" TO "new_name".*ADD COLUMN "new_name" bigint/,
     });
-    await orders.pg.client.query(`alter table ${table} rename column old_name to new_name`);
+    await orders.target.client.query(`alter table ${table} rename column old_name to new_name`);
     await using again = await orders.start(config);
     await again.deliver(await batchOf(version('new_name'), [[2n, 18n]], 1));
     // Nothing goes: it is a new one.
@@ -173,8 +174,8 @@ describe('evolution', () => {
       ],
       { name: 'parts.Value', optional: true },
     );
-    const table = orders.pg.uniqueName();
-    await orders.pg.client.query(`
+    const table = orders.target.uniqueName();
+    await orders.target.client.query(`
       create table ${table} (id bigint, region int, note text, primary key (id, region)) partition by list (region);
       create table ${table}_1 partition of ${table} for values in (1);
       create table ${table}_2 partition of ${table} for values in (2) partition by hash (id);
@@ -202,15 +203,15 @@ describe('evolution', () => {
   it('plays a replica with session.replication.role: no triggers, no foreign keys', async () => {
     const mother = await orders.create('id bigint primary key');
     const table = await orders.create(`id bigint primary key, note text, mother bigint default 9 references ${mother}`);
-    await orders.pg.client.query(`
+    await orders.target.client.query(`
       create function refuse() returns trigger language plpgsql as $$ begin raise exception 'not you'; end $$;
       create trigger refuse before insert on ${table} for each row execute function refuse()`);
     await using run = await orders.start({ ...upsert(table), 'session.replication.role': 'replica' });
     await run.deliver(await flatBatch([flat(1n, 'a')]));
     assert.deepEqual(await orders.rows(table, 'id::int, note, mother::int'), [{ id: 1, note: 'a', mother: 9 }]);
 
-    const role = `replica_${orders.pg.url.slice(-8)}`;
-    await orders.pg.client.query(`create role ${role} login password 'x'`);
+    const role = `replica_${orders.target.url.slice(-8)}`;
+    await orders.target.client.query(`create role ${role} login password 'x'`);
     try {
       await assert.rejects(
         orders.start({
@@ -222,7 +223,7 @@ describe('evolution', () => {
         { code: 'SINK_PRIVILEGE', message: /session_replication_role/ },
       );
     } finally {
-      await orders.pg.client.query(`drop role ${role}`);
+      await orders.target.client.query(`drop role ${role}`);
     }
   });
 });

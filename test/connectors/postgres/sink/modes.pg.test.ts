@@ -12,8 +12,9 @@ import {
   Struct,
   struct,
 } from '../../../../schemas/data/index.ts';
+import { flat, flatBatch, jsonBatch, keySchema, topic, upsert } from '../../../contract/flatRecords.ts';
 import { avroSinkBatch, plainSinkBatch, type TestRecord } from '../../../contract/sinkBatches.ts';
-import { flat, flatBatch, jsonBatch, keySchema, type OrdersTarget, openOrders, topic, upsert } from './flatRecords.ts';
+import { type OrdersTarget, openOrders } from './orders.ts';
 
 describe('modes', () => {
   let orders: OrdersTarget;
@@ -47,7 +48,7 @@ describe('modes', () => {
 
   it('update: changes rows that are there, counts those that are not', async () => {
     const table = await orders.create();
-    await orders.pg.client.query(`insert into ${table} values (1, 'old')`);
+    await orders.target.client.query(`insert into ${table} values (1, 'old')`);
     await using run = await orders.start({ ...upsert(table), 'insert.mode': 'update' });
     await run.deliver(await flatBatch([flat(1n, 'new'), flat(2n, 'nowhere')]));
     assert.deepEqual(await orders.rows(table), [{ id: 1, note: 'new' }]);
@@ -55,7 +56,7 @@ describe('modes', () => {
   });
 
   it('pk.mode=kafka: replays are harmless without a key in the record', async () => {
-    const table = orders.pg.uniqueName();
+    const table = orders.target.uniqueName();
     await using run = await orders.start({
       'insert.mode': 'upsert',
       'pk.mode': 'kafka',
@@ -239,9 +240,9 @@ describe('modes', () => {
   });
 
   it('names tables by topic, source and mapping', async () => {
-    await orders.pg.client.query('create schema if not exists sales');
-    await orders.pg.client.query('create table sales.a (id bigint primary key, note text)');
-    await orders.pg.client.query('create table sales.b (id bigint primary key, note text)');
+    await orders.target.client.query('create schema if not exists sales');
+    await orders.target.client.query('create table sales.a (id bigint primary key, note text)');
+    await orders.target.client.query('create table sales.b (id bigint primary key, note text)');
     const row = struct(
       [
         ['id', INT64],
@@ -324,8 +325,8 @@ describe('modes', () => {
 
   it('writes to views and partitioned tables', async () => {
     const base = await orders.create();
-    await orders.pg.client.query(`create view v_${base} as select id, note from ${base}`);
-    await orders.pg.client.query(
+    await orders.target.client.query(`create view v_${base} as select id, note from ${base}`);
+    await orders.target.client.query(
       `create table p_${base} (id bigint primary key, note text) partition by range (id); create table p1_${base} partition of p_${base} for values from (0) to (1000)`,
     );
     const records = Array.from({ length: 200 }, (_, i) => flat(BigInt(i), 'x'));

@@ -1,18 +1,16 @@
 /** A database of its own on each server that the tests know, dropped at the end. */
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
-import type { Config } from '../../../../runtime/api/index.ts';
+import type { SqlTarget } from '../../../contract/sqlTarget.ts';
 
 export const servers: readonly (readonly [string, string])[] = [
   ['PostgreSQL 18', process.env.PG18_URL ?? 'postgres://postgres:postgres@127.0.0.1:15432'],
   ['PostgreSQL 15', process.env.PG15_URL ?? 'postgres://postgres:postgres@127.0.0.1:15433'],
 ];
 
-export interface PgTarget extends AsyncDisposable {
+export interface PgTarget extends SqlTarget {
   readonly client: Client;
-  readonly connection: Config;
   readonly url: string;
-  uniqueName(): string;
 }
 
 export async function openPgTarget(server: string): Promise<PgTarget> {
@@ -29,6 +27,8 @@ export async function openPgTarget(server: string): Promise<PgTarget> {
     url,
     connection: { 'connection.url': url },
     uniqueName: () => `t${++names}`,
+    execute: sql => client.query(sql),
+    rows: async sql => (await client.query(sql)).rows,
     [Symbol.asyncDispose]: async () => {
       await client.end();
       await admin.query(`drop database ${database} with (force)`);

@@ -17,8 +17,9 @@ import {
   Struct,
   struct,
 } from '../../../../schemas/data/index.ts';
+import { flat, flatBatch, keySchema, topic, upsert } from '../../../contract/flatRecords.ts';
 import { avroSinkBatch, plainSinkBatch } from '../../../contract/sinkBatches.ts';
-import { flat, flatBatch, keySchema, type OrdersTarget, openOrders, topic, upsert } from './flatRecords.ts';
+import { type OrdersTarget, openOrders } from './orders.ts';
 
 describe('tables', () => {
   let orders: OrdersTarget;
@@ -28,7 +29,7 @@ describe('tables', () => {
   after(() => orders[Symbol.asyncDispose]());
 
   it('auto.create and auto.evolve: keys, required columns, new and wider columns; new required fields are refused', async () => {
-    const table = orders.pg.uniqueName();
+    const table = orders.target.uniqueName();
     const config = { ...upsert(table), 'auto.create': 'true', 'auto.evolve': 'true' };
     await using run = await orders.start(config);
     const versions = [
@@ -69,7 +70,7 @@ describe('tables', () => {
       ]);
     await run.deliver(await batchOf(0));
     await run.deliver(await batchOf(1));
-    const { rows: columns } = await orders.pg.client.query(
+    const { rows: columns } = await orders.target.client.query(
       `select attname, format_type(atttypid, atttypmod) as type, attnotnull from pg_attribute where attrelid = '${table}'::regclass and attnum > 0 order by attnum`,
     );
     assert.deepEqual(
@@ -89,7 +90,7 @@ describe('tables', () => {
   });
 
   it('auto.create makes a missing schema too, in two tasks at once, and says what right is missing', async () => {
-    const schema = orders.pg.uniqueName();
+    const schema = orders.target.uniqueName();
     const config = (name: string) => ({ ...upsert(`prefix.${name}.orders`), 'auto.create': 'true' });
     await using a = await orders.start(config(schema));
     await using b = await orders.start(config(schema));
@@ -103,7 +104,7 @@ describe('tables', () => {
     await upper.deliver(await flatBatch([flat(1n, 'x')]));
     assert.equal((await orders.rows(`${schema}.more`, '*')).length, 1);
     const role = `${schema}_${process.pid}`;
-    await orders.pg.client.query(`create role ${role} login password 'x'`);
+    await orders.target.client.query(`create role ${role} login password 'x'`);
     try {
       await using c = await orders.start({
         ...config('elsewhere'),
@@ -115,12 +116,12 @@ describe('tables', () => {
         message: /create schema if not exists "elsewhere": permission denied for database/,
       });
     } finally {
-      await orders.pg.client.query(`drop owned by ${role}; drop role ${role}`);
+      await orders.target.client.query(`drop owned by ${role}; drop role ${role}`);
     }
   });
 
   it('validation says what is wrong with login or database', async () => {
-    const validate = (change: Config) => sinkPlugin.validate!({ ...orders.pg.connection, ...change });
+    const validate = (change: Config) => sinkPlugin.validate!({ ...orders.target.connection, ...change });
     assert.deepEqual(await validate({}), []);
     const wrong: [Config, string, RegExp][] = [
       [
@@ -128,7 +129,11 @@ describe('tables', () => {
         'connection.user',
         /^\[SINK_LOGIN_FAILED\] .*password authentication failed/,
       ],
-      [{ 'connection.url': `${orders.pg.url}_not` }, 'connection.url', /^\[SINK_LOGIN_FAILED\] .*_not" does not exist/],
+      [
+        { 'connection.url': `${orders.target.url}_not` },
+        'connection.url',
+        /^\[SINK_LOGIN_FAILED\] .*_not" does not exist/,
+      ],
     ];
     for (const [change, key, message] of wrong) {
       const errors = await validate(change);
@@ -143,7 +148,7 @@ describe('tables', () => {
 
   it('two tasks that create and widen the same table at the same time both go on', async () => {
     for (let round = 0; round < 5; round++) {
-      const table = orders.pg.uniqueName();
+      const table = orders.target.uniqueName();
       const config = { ...upsert(table), 'auto.create': 'true', 'auto.evolve': 'true' };
       const wider = struct(
         [
@@ -197,7 +202,7 @@ describe('tables', () => {
   });
 
   it('leaves deletions from a table that is still to be created', async () => {
-    const table = orders.pg.uniqueName();
+    const table = orders.target.uniqueName();
     await using run = await orders.start({ ...upsert(table), 'auto.create': 'true' });
     const gone = { ...flat(1n, 'a'), value: null };
     await run.deliver(await flatBatch([gone]));
@@ -220,13 +225,15 @@ describe('tables', () => {
       await assert.rejects(run.deliver(await flatBatch(one)), { code, message });
     }
     const granted = await orders.create();
-    await orders.pg.client.query(`drop role if exists ${granted}_role; create role ${granted}_role login password 'x'`);
+    await orders.target.client.query(
+      `drop role if exists ${granted}_role; create role ${granted}_role login password 'x'`,
+    );
     const limited = { ...upsert(granted), 'connection.user': `${granted}_role`, 'connection.password': 'x' };
-    await orders.pg.client.query(`grant insert, select on ${granted} to ${granted}_role`);
+    await orders.target.client.query(`grant insert, select on ${granted} to ${granted}_role`);
     await using run = await orders.start(limited);
     await assert.rejects(run.deliver(await flatBatch(one)), { code: 'SINK_PRIVILEGE', message: /UPDATE, DELETE/ });
     await run.abort();
-    await orders.pg.client.query(`drop owned by ${granted}_role; drop role ${granted}_role`);
+    await orders.target.client.query(`drop owned by ${granted}_role; drop role ${granted}_role`);
     await assert.rejects(
       orders.start({ ...upsert(noKey), 'connection.user': 'nobody_here', 'connection.password': 'x' }),
       {

@@ -25,7 +25,11 @@ describe('config providers', () => {
   after(() => rm(dir, { recursive: true }));
 
   it('read keys of a properties file and leave out what is not there', async () => {
-    const got = await provider('FileConfigProvider').get(join(dir, 'db.properties'), ['user', 'password', 'nope']);
+    const { values: got } = await provider('FileConfigProvider').get(join(dir, 'db.properties'), [
+      'user',
+      'password',
+      'nope',
+    ]);
     assert.deepEqual(
       [...got],
       [
@@ -36,13 +40,13 @@ describe('config providers', () => {
   });
 
   it('read whole files of a folder', async () => {
-    const got = await provider('DirectoryConfigProvider').get(dir, ['token', 'nope']);
+    const { values: got } = await provider('DirectoryConfigProvider').get(dir, ['token', 'nope']);
     assert.deepEqual([...got], [['token', 'secret\n']]);
   });
 
   it('read nothing outside the allowed paths, links followed', async () => {
     const allowed = provider('FileConfigProvider', { 'allowed.paths': dir });
-    assert.equal((await allowed.get(join(dir, 'db.properties'), ['user'])).get('user'), 'shop');
+    assert.equal((await allowed.get(join(dir, 'db.properties'), ['user'])).values.get('user'), 'shop');
     for (const path of ['/etc/hostname', join(dir, '..', 'x'), join(dir, 'link')]) {
       await assert.rejects(allowed.get(path, ['user']), { code: 'CONFIG_PROVIDER_FAILED' });
     }
@@ -51,7 +55,7 @@ describe('config providers', () => {
   it('read the environment within the allow list', async () => {
     process.env.PROVIDER_TEST_A = 'one';
     process.env.SECRET_TEST_B = 'two';
-    const got = await provider('EnvVarConfigProvider', { 'allowlist.pattern': 'PROVIDER_.*' }).get('', [
+    const { values: got } = await provider('EnvVarConfigProvider', { 'allowlist.pattern': 'PROVIDER_.*' }).get('', [
       'PROVIDER_TEST_A',
       'SECRET_TEST_B',
     ]);

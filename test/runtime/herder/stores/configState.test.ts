@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ConfigState, sessionKeyRecord, taskRecords } from '../../../../runtime/herder/stores/configState.ts';
+import {
+  ConfigState,
+  fencingRecord,
+  sessionKeyRecord,
+  taskRecords,
+} from '../../../../runtime/herder/stores/configState.ts';
 
 /** Key and value as a Kafka Connect worker writes them. */
 const java = (key: string, json: string | null) => ({ key, value: json === null ? null : JSON.parse(json) });
@@ -35,7 +40,7 @@ test('what a Java worker writes is taken up, and each record tells what it chang
     namespace: 'a.b',
     level: 'DEBUG',
   });
-  assert.equal(state.apply(java('tasks-fencing-c', '{"task-count":2}')), null);
+  assert.deepEqual(state.apply(java('tasks-fencing-c', '{"task-count":2}')), { kind: 'fenced', name: 'c' });
   assert.deepEqual(state.apply(java('connector-c', null)), { kind: 'removed', name: 'c' });
   assert.equal(state.connector('c'), null);
   assert.equal(state.apply(java('connector-c', null)), null);
@@ -57,4 +62,33 @@ test('the session key is kept, as Java workers write it', () => {
   const written = `{"key":"${key}","algorithm":"HmacSHA256","creation-timestamp":1700000000000}`;
   assert.deepEqual(state.apply(java('session-key', written)), { kind: 'sessionKey' });
   assert.deepEqual(JSON.parse(JSON.stringify(sessionKeyRecord(state.sessionKey!).value)), JSON.parse(written));
+});
+
+test('new task configs are to be fenced until the count of their tasks is written, also over the deletion of the connector', () => {
+  const state = new ConfigState();
+  const commit = (tasks: number): void => {
+    for (const record of taskRecords('c', Array(tasks).fill({ n: '0' }))) state.apply(record);
+  };
+  assert.equal(state.isFencingPending('c'), false);
+  assert.equal(state.taskCountRecord('c'), null);
+  state.apply(java('connector-c', '{"properties":{"name":"c"}}'));
+  commit(3);
+  const generation = state.taskGeneration('c');
+  assert.equal(state.isFencingPending('c'), true);
+  state.apply(java('tasks-fencing-c', '{"task-count":3}'));
+  assert.equal(state.isFencingPending('c'), false);
+  assert.equal(state.taskCountRecord('c'), 3);
+
+  state.apply(java('connector-c', null));
+  state.apply(java('connector-c', '{"properties":{"name":"c"}}'));
+  commit(1);
+  assert.equal(state.isFencingPending('c'), true);
+  assert.equal(state.taskCountRecord('c'), 3);
+  assert.ok(state.taskGeneration('c') > generation);
+  assert.equal(state.apply(java('tasks-fencing-c', '{}')), null);
+  assert.equal(state.apply(java('tasks-fencing-c', null)), null);
+  assert.equal(state.taskCountRecord('c'), 3);
+
+  assert.deepEqual(fencingRecord('c', 1), java('tasks-fencing-c', '{"task-count":1}'));
+  assert.equal(JSON.stringify(fencingRecord('c', 1).value), '{"task-count":1}', 'byte for byte as Java writes it');
 });

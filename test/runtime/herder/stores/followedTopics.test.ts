@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { connectBroker } from '../../../../runtime/broker/connectBroker.ts';
 import type { Broker } from '../../../../runtime/broker/port.ts';
-import { type ConfigChange, connectorRecord } from '../../../../runtime/herder/stores/configState.ts';
+import { type ConfigChange, connectorRecord, targetRecord } from '../../../../runtime/herder/stores/configState.ts';
 import { ConfigStore } from '../../../../runtime/herder/stores/configStore.ts';
 import type { InternalTopicOptions } from '../../../../runtime/herder/stores/internalTopic.ts';
 import {
@@ -62,6 +62,49 @@ test('workers that follow the config topic see what another writes, and their ow
   );
 });
 
+test('where leaders write in transactions, one that was replaced writes no more, and all or nothing of a write is seen', async t => {
+  const broker = await openBroker(t);
+  const fenced: string[] = [];
+  const worker = async (name: string): Promise<ConfigStore> => {
+    const store = await ConfigStore.follow(options(broker, 1), () => {});
+    store.needRightToWrite(options(broker, 1), 'g', () => fenced.push(name));
+    t.after(() => store.close());
+    return store;
+  };
+  const [one, two] = [await worker('one'), await worker('two')];
+  await assert.rejects(one.writeAsLeader([connectorRecord('a', { name: 'a' })]), {
+    code: 'INTERNAL_TOPIC_WRITE_FAILED',
+  });
+  await one.lead(true);
+  await one.writeAsLeader([connectorRecord('a', { name: 'a' })]);
+  assert.equal(one.offset, 1);
+  await one.writeAsLeader([connectorRecord('b', { name: 'b' }), connectorRecord('c', { name: 'c' })]);
+  assert.equal(one.offset, 4, 'each transaction has a marker behind it');
+  await two.write([targetRecord('a', 'PAUSED')]);
+
+  await two.lead(true);
+  await two.writeAsLeader([connectorRecord('d', { name: 'd' })]);
+  await assert.rejects(one.writeAsLeader([connectorRecord('z', { name: 'z' })]), (error: Error) => {
+    assert.match(String((error.cause as Error).message), /newer producer|fenced/);
+    return true;
+  });
+  assert.deepEqual(fenced, ['one']);
+  // Until the group says that it leads.
+  await assert.rejects(one.writeAsLeader([connectorRecord('z', { name: 'z' })]), {
+    code: 'INTERNAL_TOPIC_WRITE_FAILED',
+  });
+  await two.writeAsLeader([connectorRecord('e', { name: 'e' })]);
+  await one.readToEnd(waitMs);
+  for (const store of [one, two]) {
+    assert.deepEqual(store.state.names(), ['a', 'b', 'c', 'd', 'e']);
+    assert.equal(store.state.connector('a')?.target, 'PAUSED');
+  }
+  await two.lead(false);
+  await one.lead(true);
+  await one.writeAsLeader([connectorRecord('f', { name: 'f' })]);
+  assert.deepEqual(fenced, ['one']);
+});
+
 test('a worker that cannot read as far as it shall says so in time', async t => {
   const broker = await openBroker(t);
   const store = await ConfigStore.follow(options(broker, 1), () => {});
@@ -115,6 +158,17 @@ test('a worker that was halted and says too late that it runs nothing is overrul
   const last = await StatusStore.open(options(broker, 3));
   t.after(() => last.close());
   assert.equal(last.state.task('c', 0)?.state, 'RUNNING');
+  halted.put(status('RESTARTING', 'halted', 1));
+  await halted.flush();
+  await halted.readToEnd(waitMs);
+  assert.equal(halted.state.task('c', 0)?.workerId, 'next', 'a failure of what runs elsewhere by now is no news');
+  next.put(status('FAILED', 'next', 2));
+  halted.put(status('FAILED', 'halted', 3));
+  await waitUntil(
+    'a failure of a newer generation counts',
+    waitMs,
+    () => next.state.task('c', 0)?.workerId === 'halted',
+  );
 });
 
 test('topics that another worker forgets are told', async t => {

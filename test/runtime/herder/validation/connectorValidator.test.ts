@@ -9,8 +9,8 @@ import { PluginRegistry } from '../../../../runtime/worker/pluginRegistry.ts';
 test('a misspelt or outdated name of a required key is told beside the key that is missing', async () => {
   const { config: worker } = loadWorkerConfig({ flags: {} });
   const modules = ['connectors/postgres/index.ts', 'runtime/converters/index.ts'];
-  const plugins = await PluginRegistry.load(modules.map(path => new URL(`../../../../${path}`, import.meta.url).href));
-  const resolver = ConfigResolver.create(worker, name => plugins.find(name, 'config_provider'));
+  const plugins = await PluginRegistry.open(modules.map(path => new URL(`../../../../${path}`, import.meta.url).href));
+  const resolver = await ConfigResolver.create(worker, name => plugins.loadIfFound(name, 'config_provider'));
   const validator = new ConnectorValidator(worker, plugins, resolver);
   const config = {
     name: 'shop',
@@ -34,4 +34,44 @@ test('a misspelt or outdated name of a required key is told beside the key that 
   assert.deepEqual(await errors({ 'topic.prefix': 'shop', 'table.whitelist': 'public.item' }), [
     'Unknown configuration table.whitelist: Debezium calls it table.include.list now; use that name',
   ]);
+});
+
+test('what a source cannot do of exactly-once delivery is told in the words of Kafka Connect', async () => {
+  const modules = [
+    'connectors/file/index.ts',
+    'connectors/datagen/index.ts',
+    'runtime/converters/index.ts',
+    'test/runtime/herder/scriptedPlugin.ts',
+  ];
+  const plugins = await PluginRegistry.open(modules.map(path => new URL(`../../../../${path}`, import.meta.url).href));
+  const errorsOn =
+    (support: string) =>
+    async (config: Record<string, string>): Promise<string[]> => {
+      const { config: worker } = loadWorkerConfig({ flags: { 'exactly.once.source.support': support } });
+      const resolver = await ConfigResolver.create(worker, name => plugins.loadIfFound(name, 'config_provider'));
+      const { configs } = await new ConnectorValidator(worker, plugins, resolver).validate({ name: 'c', ...config });
+      return configs.flatMap(({ value }) => value.errors.map(error => `${value.name}: ${error}`));
+    };
+  const [enabled, preparing] = [errorsOn('enabled'), errorsOn('preparing')];
+  const required = { 'exactly.once.support': 'Required' };
+  const file = { 'connector.class': 'FileStreamSource', topic: 't' };
+  assert.deepEqual(await enabled({ ...file, ...required, file: '/f' }), []);
+  assert.deepEqual(await preparing({ ...file, ...required, file: '/f' }), [
+    'exactly.once.support: This worker does not have exactly-once source support enabled.',
+  ]);
+  assert.deepEqual(await preparing({ ...file, 'exactly.once.support': 'requested', file: '/f' }), []);
+  assert.deepEqual(await enabled({ ...file, ...required }), [
+    'exactly.once.support: The connector does not support exactly-once semantics with the provided configuration.',
+  ]);
+  const [unknown] = await enabled({ 'connector.class': 'Scripted', ...required });
+  assert.match(unknown!, /^exactly\.once\.support: The connector does not implement the API required for preflight/);
+  assert.deepEqual(
+    await enabled({ 'connector.class': 'DatagenSource', topic: 't', 'transaction.boundary': 'Connector' }),
+    [
+      'transaction.boundary: The connector does not support connector-defined transaction boundaries with the given configuration. Please reconfigure it to use a different transaction boundary definition.',
+    ],
+  );
+  const [wrong, ...others] = await enabled({ ...file, file: '/f', 'exactly.once.support': 'perhaps' });
+  assert.match(wrong!, /^exactly\.once\.support: Invalid value perhaps .* requested, required/);
+  assert.deepEqual(others, []);
 });

@@ -1,10 +1,9 @@
 /** Flat records of a topic `orders`, and a database with what the tests of one sink ask of it again and again. */
-import { sinkPlugin } from '../../../../connectors/mysql/sink/index.ts';
-import type { Config, SinkBatch } from '../../../../runtime/api/index.ts';
-import { INT64, OPTIONAL_STRING, type Schema, Struct, struct } from '../../../../schemas/data/index.ts';
-import { avroSinkBatch, plainSinkBatch, type TestRecord } from '../../../contract/sinkBatches.ts';
-import { type SinkRun, startSink } from '../../../contract/sinkHarness.ts';
-import { type MysqlTarget, openMysqlTarget, type Row } from './mysqlTarget.ts';
+import type { Config, SinkBatch, SinkTask } from '../../runtime/api/index.ts';
+import { INT64, OPTIONAL_STRING, type Schema, Struct, struct } from '../../schemas/data/index.ts';
+import { avroSinkBatch, plainSinkBatch, type TestRecord } from './sinkBatches.ts';
+import { type SinkRun, startSink } from './sinkHarness.ts';
+import type { SqlRow, SqlTarget } from './sqlTarget.ts';
 
 export const topic = 'orders';
 export const keySchema = struct([['id', INT64]], { name: 'orders.Key' });
@@ -39,25 +38,29 @@ export const upsert = (table: string): Config => ({
   'table.name.format': table,
 });
 
-export interface OrdersTarget extends AsyncDisposable {
-  readonly target: MysqlTarget;
+export interface Orders<Target extends SqlTarget = SqlTarget> extends AsyncDisposable {
+  readonly target: Target;
   start(config: Config, options?: { tolerate?: boolean }): Promise<SinkRun>;
   /** A new table; returns its name. */
   create(columns?: string): Promise<string>;
-  rows(table: string, what?: string): Promise<Row[]>;
+  /** Columns `what`, in the order of the first two. */
+  rows(table: string, what?: string): Promise<SqlRow[]>;
 }
 
-export async function openOrders(server: string): Promise<OrdersTarget> {
-  const target = await openMysqlTarget(server);
+export function ordersOn<Target extends SqlTarget>(
+  target: Target,
+  createTask: () => SinkTask,
+  columns = 'id, note',
+): Orders<Target> {
   return {
     target,
-    start: (config, options) => startSink(sinkPlugin.createTask(), { ...target.connection, ...config }, options),
-    create: async (columns = 'id bigint primary key, note text') => {
+    start: (config, options) => startSink(createTask(), { ...target.connection, ...config }, options),
+    create: async (definition = 'id bigint primary key, note text') => {
       const table = target.uniqueName();
-      await target.client.query(`create table ${table} (${columns})`);
+      await target.execute(`create table ${table} (${definition})`);
       return table;
     },
-    rows: (table, what = 'id, note') => target.rows(`select ${what} from ${table} order by 1, 2`),
+    rows: (table, what = columns) => target.rows(`select ${what} from ${table} order by 1, 2`),
     [Symbol.asyncDispose]: () => target[Symbol.asyncDispose](),
   };
 }
