@@ -42,6 +42,7 @@ export class MysqlPipeline {
     const dataDir = await mkdtemp(join(tmpdir(), 'millrace-mysql-'));
     t.after(() => rm(dataDir, { recursive: true, force: true }));
     const worker = await WorkerProcess.start(['--data-dir', dataDir], {
+      CONNECT_OFFSET_FLUSH_INTERVAL_MS: '1000',
       CONNECT_ERRORS_RESTART_MAX: '-1',
       CONNECT_ERRORS_RESTART_DELAY_MAX_MS: '1000',
     });

@@ -2,7 +2,7 @@
 import { test } from 'node:test';
 import { runMysqlBootstrap } from '../chaos/mysqlBootstrap.ts';
 
-test('a table is copied by an incremental snapshot under load, through kills', { timeout: 120_000 }, async t => {
+test('a table is copied by an incremental snapshot under load, through kills', { timeout: 240_000 }, async t => {
   const run = {
     rows: 30_000,
     changesPerSecond: 500,

@@ -95,7 +95,6 @@ async function read(
   const catalog = await readTable(connection, table, settings.connector === 'mariadb');
   if (catalog === null) return { kind: 'none', why: 'it is not there any more' };
   const version = versions.ofCatalog(catalog);
-  if (version.keySchema === null) return { kind: 'none', why: 'its events have no key' };
   const chosen = settings.keyColumns(fullName(table));
   if (chosen !== null && !(catalog.keyColumns.length > 0 && catalog.keyColumns.every(name => chosen.includes(name)))) {
     return {
@@ -105,6 +104,7 @@ async function read(
   }
   const names = surrogateKey === null ? catalog.keyColumns : [surrogateKey];
   if (names.length === 0) return { kind: 'none', why: 'it has no primary key; name a unique column as surrogate-key' };
+  if (version.keySchema === null) return { kind: 'none', why: 'its events have no key' };
   const columns = names.map(name => catalog.columns.find(column => column.name === name));
   const isUsable = columns.every(column => column?.isRequired && column.def !== null);
   if (!isUsable) return { kind: 'none', why: `it has no column "${names.join(', ')}" that is NOT NULL` };

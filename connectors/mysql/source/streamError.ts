@@ -12,7 +12,11 @@ export function streamError(bytes: Buffer, start: number, end: number): ConnectE
   const error = serverError(bytes, start, end);
   const { errno } = error;
   const message = error.message.replace(/\.$/, '');
-  if (errno === 1236 && /same server_(uuid|id)|server_id as this|another (slave|replica)/i.test(message)) {
+  // MySQL ends the older of two by the reader's uuid, MariaDB by the id.
+  if (
+    (errno === 1236 || errno === 4052) &&
+    /same server_(uuid|id)|server_id as this|another (slave|replica)/i.test(message)
+  ) {
     return new ConnectError('MYSQL_SERVER_ID_TAKEN', `${message}. Give each connector its own database.server.id.`, {
       cause: error,
       retriable: true,

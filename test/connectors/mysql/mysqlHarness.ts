@@ -32,6 +32,8 @@ export class MysqlHarness {
   task: SourceTask | null = null;
   private readonly url: URL;
   private readonly databases: readonly string[];
+  /** The server ends with the test: nothing is removed. */
+  isLost = false;
   /** Run at the end, before the databases go. */
   readonly cleanup: string[] = [];
   private abort = new AbortController();
@@ -197,6 +199,10 @@ export class MysqlHarness {
 
   private async close(): Promise<void> {
     await this.stop().catch(() => {});
+    if (this.isLost) {
+      this.sql.destroy();
+      return;
+    }
     for (const statement of this.cleanup) await this.sql.query(statement);
     for (const database of this.databases) await this.sql.query(`DROP DATABASE IF EXISTS ${database}`);
     await this.sql.end();

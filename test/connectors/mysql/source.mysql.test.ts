@@ -361,3 +361,20 @@ test('another server of the topology is followed by GTIDs, whatever its files ar
   );
   assert.match(String(harness.offset!.file), /^binlog\./);
 });
+
+test('MariaDB: a reader whose id another one takes is told so', async t => {
+  const [one, two] = [
+    await MysqlHarness.open(t, { url: MARIADB_URL }),
+    await MysqlHarness.open(t, { url: MARIADB_URL }),
+  ];
+  const id = String(910_000_000 + Math.floor(Math.random() * 1e6));
+  const config = { 'snapshot.mode': 'no_data', 'database.server.id': id, 'connect.max.retries': '0' };
+  await one.start(config);
+  await one.pollUntilStreaming();
+  await two.start(config);
+  await two.pollUntilStreaming();
+  await assert.rejects(
+    one.pollWhile(() => true),
+    failsWith('MYSQL_SERVER_ID_TAKEN'),
+  );
+});
