@@ -3,12 +3,11 @@
  * the worker needs. With `streaming.mode=off` the server keeps the transaction, as it does for every reader of protocol version 1.
  */
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { TopicReader } from '../bench/topicReader.ts';
+import { LocalKafka } from '../services/localKafka.ts';
 import { LocalPostgres } from '../services/localPostgres.ts';
 import { waitUntil } from '../services/waitUntil.ts';
 import { WorkerProcess } from '../services/workerProcess.ts';
@@ -18,7 +17,11 @@ const ROW_BYTES = 1024;
 const STATEMENT_ROWS = 64 * 1024;
 const SAMPLE_MS = 100;
 /** As one sets up a worker that has little memory: rows of a KiB come in batches of 2 MiB, and 8 MiB may be under way. */
-const SMALL_WORKER = { CONNECT_TASK_THREADS: '1', NODE_OPTIONS: '--max-semi-space-size=4' };
+const SMALL_WORKER = {
+  CONNECT_TASK_THREADS: '1',
+  NODE_OPTIONS: '--max-semi-space-size=4 --max-old-space-size=96',
+  MALLOC_ARENA_MAX: '2',
+};
 const SMALL_SOURCE = {
   'streaming.buffer.bytes': String(16 * MIB),
   'max.batch.size': '2048',
@@ -45,13 +48,17 @@ export async function runOpenTransaction({ mebibytes, mode }: OpenTransaction): 
   try {
     const server = await LocalPostgres.start({ fsync: 'off', full_page_writes: 'off', max_wal_size: '2GB' });
     cleanups.push(() => server.stop());
-    const dataDir = await mkdtemp(join(tmpdir(), 'millrace-open-'));
-    cleanups.push(() => rm(dataDir, { recursive: true, force: true }));
+    // The embedded broker would be part of the worker's memory.
+    const kafka = await LocalKafka.start();
+    cleanups.push(() => kafka.stop());
     const sql = new pg.Client(server.url('postgres'));
     await sql.connect();
     cleanups.push(() => sql.end());
     await sql.query('CREATE TABLE big (id bigint NOT NULL, payload text NOT NULL)');
-    const worker = await WorkerProcess.start(['--data-dir', dataDir], SMALL_WORKER);
+    const worker = await WorkerProcess.start(
+      ['--bootstrap-servers', kafka.bootstrapServers, '--schema-registry', kafka.registryUrl],
+      SMALL_WORKER,
+    );
     cleanups.push(() => worker.kill());
     await worker.createConnector('open', {
       'connector.class': 'io.debezium.connector.postgresql.PostgresConnector',
@@ -83,7 +90,10 @@ export async function runOpenTransaction({ mebibytes, mode }: OpenTransaction): 
     }
     await sql.query('COMMIT');
     const committed = performance.now();
-    const reader = await TopicReader.open({ kind: 'embedded', dataDir });
+    const reader = await TopicReader.open({
+      kind: 'kafka',
+      settings: { 'bootstrap.servers': kafka.bootstrapServers },
+    });
     cleanups.push(() => reader.close());
     const failed = async (): Promise<void> => assert.deepEqual(await worker.failures(), []);
     const { endedAt } = await reader.drain('open.public.big', 0, rows, failed);
