@@ -5,6 +5,7 @@
 import { crc32 } from '@node-rs/crc32';
 import { ConnectError, type SourceBatch } from '../../../runtime/api/index.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
+import { TransactionEvents } from '../../shared/transactionEvents.ts';
 import type { SourceSettings } from '../config.ts';
 import { ByteReader } from '../protocol/byteReader.ts';
 import { ARTIFICIAL_FLAG, CHECKSUM_BYTES, EVENT_HEADER_BYTES, EventType } from '../protocol/eventTypes.ts';
@@ -19,7 +20,6 @@ import { RowEvents, RowKind } from './rowEvents.ts';
 import type { LoggedStatement } from './schemaChanges.ts';
 import { isDefinition, readStatement, type Statement } from './statements.ts';
 import { streamError, unsupportedEvent } from './streamError.ts';
-import { TransactionEvents } from '../../shared/transactionEvents.ts';
 import { TransactionScope } from './transactionScope.ts';
 
 const EMPTY = Buffer.alloc(0);

@@ -3,6 +3,7 @@
  * Marks a table that there is no version of, for the stream to look it up.
  */
 import { ConnectError } from '../../../runtime/api/index.ts';
+import type { TransactionEvents } from '../../shared/transactionEvents.ts';
 import type { SourceSettings } from '../config.ts';
 import { ByteReader } from '../protocol/byteReader.ts';
 import { inflatePart } from '../protocol/mariaCompression.ts';
@@ -15,7 +16,6 @@ import type { LogCursor } from './logCursor.ts';
 import type { StatementTable } from './statements.ts';
 import type { EventLongs, StreamBatch } from './streamBatch.ts';
 import type { TableVersion } from './tableVersion.ts';
-import type { TransactionEvents } from '../../shared/transactionEvents.ts';
 import type { TransactionScope } from './transactionScope.ts';
 
 interface KnownTable {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Config } from '../../../../runtime/api/index.ts';
-import type { FirebirdVersion } from '../../../services/localFirebird.ts';
 import { flat, flatBatch } from '../../../contract/flatRecords.ts';
+import type { FirebirdVersion } from '../../../services/localFirebird.ts';
 import { type OrdersTarget, openOrders } from './ordersTarget.ts';
 
 for (const version of [5, 4] as readonly FirebirdVersion[]) {

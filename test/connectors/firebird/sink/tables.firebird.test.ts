@@ -4,9 +4,9 @@ import { after, before, describe, it } from 'node:test';
 import { sinkPlugin } from '../../../../connectors/firebird/sink/index.ts';
 import type { Config } from '../../../../runtime/api/index.ts';
 import { Decimal, decimalSchema, INT16, INT32, INT64, optional, STRING } from '../../../../schemas/data/index.ts';
+import { oneRow, upsert } from '../../../contract/flatRecords.ts';
 import { startSink } from '../../../contract/sinkHarness.ts';
 import type { FirebirdVersion } from '../../../services/localFirebird.ts';
-import { oneRow, upsert } from '../../../contract/flatRecords.ts';
 import { type OrdersTarget, openOrders } from './ordersTarget.ts';
 
 const money = (precision: number, scale: number) => decimalSchema(scale, precision);

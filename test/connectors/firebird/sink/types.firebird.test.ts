@@ -15,8 +15,8 @@ import {
   type Schema,
   STRING,
 } from '../../../../schemas/data/index.ts';
-import type { FirebirdVersion } from '../../../services/localFirebird.ts';
 import { oneRow, upsert } from '../../../contract/flatRecords.ts';
+import type { FirebirdVersion } from '../../../services/localFirebird.ts';
 import { type OrdersTarget, openOrders } from './ordersTarget.ts';
 
 const time = (type: 'INT32' | 'INT64' | 'STRING', name: string): Schema =>

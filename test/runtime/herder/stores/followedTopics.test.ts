@@ -162,7 +162,6 @@ test('a worker that was halted and says too late that it runs nothing is overrul
   await halted.flush();
   await halted.readToEnd(waitMs);
   assert.equal(halted.state.task('c', 0)?.workerId, 'next', 'a failure of what runs elsewhere by now is no news');
-  next.put(status('FAILED', 'next', 2));
   halted.put(status('FAILED', 'halted', 3));
   await waitUntil(
     'a failure of a newer generation counts',
