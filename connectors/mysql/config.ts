@@ -41,6 +41,8 @@ export interface SourceSettings {
   readonly transactionTopic: string;
   readonly databases: (name: string) => boolean;
   readonly tables: TextFilter;
+  /** Of table.include.list, those that are no patterns. */
+  readonly namedTables: readonly { readonly database: string; readonly name: string }[];
   readonly columns: (name: string) => boolean;
   readonly keyColumns: KeyColumns;
   /** null = the stream has no end. */
@@ -101,6 +103,11 @@ export function parseSettings(
   return { settings: settingsOf(config, values, connector), errors, warning };
 }
 
+function tablesInFull(list: string | null): SourceSettings['namedTables'] {
+  const names = (list ?? '').split(',').map(part => /^\s*([\w$-]+)\\?\.([\w$-]+)\s*$/.exec(part));
+  return names.flatMap(match => (match === null ? [] : [{ database: match[1]!, name: match[2]! }]));
+}
+
 function settingsOf(config: Config, v: Values, connector: ConnectorName): SourceSettings {
   const databases = parseFilter(v['database.include.list'], v['database.exclude.list']);
   const tables = parseFilter(v['table.include.list'], v['table.exclude.list']);
@@ -129,6 +136,7 @@ function settingsOf(config: Config, v: Values, connector: ConnectorName): Source
     transactionTopic: `${v['topic.prefix']}${v['topic.delimiter']}${v['topic.transaction']}`,
     databases,
     tables: (table, database) => databases(database) && tables(table),
+    namedTables: tablesInFull(v['table.include.list']),
     columns: parseFilter(v['column.include.list'], v['column.exclude.list']),
     keyColumns: parseKeyColumns(v['message.key.columns'] ?? ''),
     stopAt: v['stop.at'] === null ? null : parseStopPoint(v['stop.at'], connector === 'mariadb'),

@@ -1,7 +1,9 @@
 /** What the sink knows of a target table, read from information_schema: columns with their types, and unique keys. */
+
 import type { RowDataPacket } from 'mysql2/promise';
 import type { SqlColumn, SqlRights, SqlTable } from '../../shared/sqlTypes.ts';
 import type { TableName } from '../../shared/tableName.ts';
+import { quoteIdentifier } from '../quoteIdentifier.ts';
 import type { OpenSession } from './session.ts';
 
 export interface TargetColumn extends SqlColumn {
@@ -26,8 +28,6 @@ export interface TargetTable extends SqlTable<TargetColumn> {
   readonly uniqueIndexes: number;
   readonly isMariaDb: boolean;
 }
-
-export const quoteIdentifier = (name: string): string => `\`${name.replaceAll('`', '``')}\``;
 
 export const quoteText = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
 

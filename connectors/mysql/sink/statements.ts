@@ -1,6 +1,6 @@
 /** The statements that write rows of one shape: multi-row lists of literals; updates one by one, since each has its own values. */
 import type { RowLog } from '../../shared/rowLog.ts';
-import { quoteIdentifier } from './catalog.ts';
+import { quoteIdentifier } from '../quoteIdentifier.ts';
 import type { MysqlShape, MysqlShapeColumn } from './mysqlTypes.ts';
 import { type ListStatement, type Script, writeField } from './script.ts';
 

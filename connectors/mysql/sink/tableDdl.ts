@@ -6,7 +6,8 @@ import type { Matched, WantedColumn } from '../../shared/rowPlan.ts';
 import { sourceKind } from '../../shared/sourceKind.ts';
 import type { TableName } from '../../shared/tableName.ts';
 import { textOf } from '../../shared/textForm.ts';
-import { quoteIdentifier, quoteText, type TargetColumn, type TargetTable } from './catalog.ts';
+import { quoteIdentifier } from '../quoteIdentifier.ts';
+import { quoteText, type TargetColumn, type TargetTable } from './catalog.ts';
 import type { MysqlTypes } from './mysqlTypes.ts';
 
 const TEXT = 'character set utf8mb4';

@@ -1,5 +1,7 @@
 /** The settings of a snapshot that a signal asks for: its tables and conditions in place of those of the config. */
+
 import type { SourceSettings } from '../config.ts';
+import { quoteIdentifier } from '../quoteIdentifier.ts';
 import { fullName } from './catalog.ts';
 import type { BlockingRequest } from './incrementalSnapshot.ts';
 
@@ -9,7 +11,7 @@ export function blockingSettings(settings: SourceSettings, { tables, filters }: 
   for (const table of tables) {
     const filter = filters.get(fullName(table));
     if (filter === undefined) continue;
-    const name = [table.database, table.name].map(part => `\`${part.replaceAll('`', '``')}\``).join('.');
+    const name = [table.database, table.name].map(quoteIdentifier).join('.');
     selects.set(fullName(table), /^\s*select\b/i.test(filter) ? filter : `SELECT * FROM ${name} WHERE ${filter}`);
   }
   return { ...settings, snapshot: { ...settings.snapshot, tables: () => true, selects, delayMs: 0 } };

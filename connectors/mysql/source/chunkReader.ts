@@ -2,9 +2,11 @@
  * One chunk of a table: the rows behind a key, in order of the key, as of one moment, and the place in the log that is not before that moment. Keys are compared
  * by the server, so that any type and collation will do. Nothing is written.
  */
+
 import type { Connection, RowDataPacket } from 'mysql2/promise';
 import type { Key } from '../../shared/incrementalSnapshot.ts';
 import type { SourceSettings } from '../config.ts';
+import { quoteIdentifier } from '../quoteIdentifier.ts';
 import type { ColumnDef } from '../types/columnDef.ts';
 import { fullName, readTable, type TableName } from './catalog.ts';
 import type { StreamPlace } from './changeStream.ts';
@@ -110,7 +112,7 @@ async function read(
   if (!isUsable) return { kind: 'none', why: `it has no column "${names.join(', ')}" that is NOT NULL` };
   const key = columns.map(column => keyColumn(column!.def!));
 
-  const from = `${quote(table.database)}.${quote(table.name)}`;
+  const from = `${quoteIdentifier(table.database)}.${quoteIdentifier(table.name)}`;
   const select = key.map(({ shown }) => shown).join(', ');
   const order = (direction: string): string => key.map(({ compared }) => `${compared} ${direction}`).join(', ');
   const one = async (sql: string): Promise<Key | null> => {
@@ -141,7 +143,7 @@ interface KeyColumn {
 }
 
 function keyColumn({ name, kind }: ColumnDef): KeyColumn {
-  const column = quote(name);
+  const column = quoteIdentifier(name);
   switch (kind) {
     case 'enum':
     case 'set':
@@ -194,5 +196,3 @@ function than(key: readonly KeyColumn[], operator: '<' | '>', last: '<=' | '>', 
   });
   return `(${alternatives.join(' OR ')})`;
 }
-
-const quote = (name: string): string => `\`${name.replaceAll('`', '``')}\``;

@@ -2,6 +2,7 @@
  * include.schema.changes: what DDL does to tables, as events of the topic that has the name of topic.prefix. Keeps a model of the tables that it met; one
  * that the model does not know, because it was made before the task began, is read from the server as it is now.
  */
+
 import type { Connection, RowDataPacket } from 'mysql2/promise';
 import {
   ConnectError,
@@ -18,6 +19,7 @@ import { type DdlStatement, parseStatement, type TableRef } from '../ddl/parseSt
 import { SchemaModel, type TableChange } from '../ddl/schemaModel.ts';
 import { changeStruct, schemaChangeKey, schemaChangeValue } from '../ddl/tableChangeEvent.ts';
 import { keyColumnsOf } from '../ddl/tableDefinition.ts';
+import { quoteIdentifier } from '../quoteIdentifier.ts';
 import { CONNECTOR_VERSION } from '../version.ts';
 import { isSystemDatabase, listTables } from './catalog.ts';
 import { errnoOf } from './connection.ts';
@@ -101,15 +103,15 @@ export class SchemaChanges {
     };
     for (const { database, name } of tables) {
       const change: TableChange = { type: 'DROP', table: { database, name }, definition: null };
-      push(`DROP TABLE IF EXISTS ${quote(database)}.${quote(name)}`, database, [change], name);
+      push(`DROP TABLE IF EXISTS ${quoteIdentifier(database)}.${quoteIdentifier(name)}`, database, [change], name);
     }
     for (const { name: database, charset, collation } of databases) {
       model.setDatabase(database, charset);
-      push(`DROP DATABASE IF EXISTS ${quote(database)}`, database, [], null);
-      const create = `CREATE DATABASE ${quote(database)} CHARSET ${charset} COLLATE ${collation}`;
+      push(`DROP DATABASE IF EXISTS ${quoteIdentifier(database)}`, database, [], null);
+      const create = `CREATE DATABASE ${quoteIdentifier(database)} CHARSET ${charset} COLLATE ${collation}`;
       push(create, database, [], null);
       remember(create, database);
-      push(`USE ${quote(database)}`, database, [], null);
+      push(`USE ${quoteIdentifier(database)}`, database, [], null);
       const own = tables.filter(table => table.database === database);
       for (const table of own) {
         const ddl = await showCreateTable(connection, table);
@@ -195,7 +197,7 @@ export class SchemaChanges {
       case 'drop-tables': {
         const head = statement.isOptional ? 'DROP TABLE IF EXISTS' : 'DROP TABLE';
         return model.apply(statement).map(change => ({
-          ddl: `${head} ${quote(change.table.database)}.${quote(change.table.name)}`,
+          ddl: `${head} ${quoteIdentifier(change.table.database)}.${quoteIdentifier(change.table.name)}`,
           database: change.table.database,
           changes: [change],
         }));
@@ -257,12 +259,13 @@ export class SchemaChanges {
 
 const isOfTables = (text: string): boolean => /\b(?:TABLE|TABLES|INDEX|DATABASE|SCHEMA)\b/i.test(text);
 
-const quote = (name: string): string => `\`${name.replaceAll('`', '``')}\``;
 const isSame = (a: TableRef, b: TableRef): boolean => a.database === b.database && a.name === b.name;
 
 async function showCreateTable(connection: Connection, { database, name }: TableRef): Promise<string | null> {
   try {
-    const [rows] = await connection.query<RowDataPacket[]>(`SHOW CREATE TABLE ${quote(database)}.${quote(name)}`);
+    const [rows] = await connection.query<RowDataPacket[]>(
+      `SHOW CREATE TABLE ${quoteIdentifier(database)}.${quoteIdentifier(name)}`,
+    );
     const text: unknown = rows[0]?.['Create Table'];
     return typeof text === 'string' ? text : null;
   } catch (error) {

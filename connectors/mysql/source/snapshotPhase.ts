@@ -1,9 +1,11 @@
 /** The initial snapshot: all rows of all captured tables as of one moment, as `r` events, and where the stream joins. */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Connection } from 'mysql2/promise';
 import { ConnectError, type Logger, type SourceBatch } from '../../../runtime/api/index.ts';
 import type { BatchCommon, TableSourceBatch } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
+import { quoteIdentifier } from '../quoteIdentifier.ts';
 import { fullName, type TableName } from './catalog.ts';
 import { connect, errnoOf, isConnectionLoss } from './connection.ts';
 import { CHOICE, MARKER } from './envelope.ts';
@@ -146,13 +148,11 @@ function mark(batch: TableSourceBatch, marker: number): void {
   if (markers[last] !== MARKER.first) markers[last] = marker;
 }
 
-const quote = (name: string): string => `\`${name.replaceAll('`', '``')}\``;
-
 function select(version: TableVersion, settings: SourceSettings): string {
   const override = settings.snapshot.selects.get(version.fullName);
   const from =
     override === undefined
-      ? `${quote(version.database)}.${quote(version.table)}`
+      ? `${quoteIdentifier(version.database)}.${quoteIdentifier(version.table)}`
       : `(${override.replace(/;\s*$/, '')}) AS t`;
   return `SELECT ${version.select.join(', ')} FROM ${from}`;
 }

@@ -2,6 +2,7 @@
  * A table as it is at one point of the log: schemas and layouts of its events, and how its rows lie. One object per version and form, so that compiled code
  * and registered schemas, which are found by identity, serve all its batches.
  */
+
 import { ConnectError } from '../../../runtime/api/index.ts';
 import { type Schema, type SchemaOptions, type StructSchema, withOptions } from '../../../schemas/data/index.ts';
 import { envelopeSchema, keySchema as keySchemaOf, rowSchema } from '../../../schemas/envelope/debezium.ts';
@@ -12,6 +13,7 @@ import type { ColumnShape } from '../../shared/columnShaping.ts';
 import { adjustName, adjustSchemaName, topicName } from '../../shared/eventNames.ts';
 import type { SourceSettings } from '../config.ts';
 import { RowShape } from '../protocol/rowShape.ts';
+import { quoteIdentifier } from '../quoteIdentifier.ts';
 import type { ColumnDef } from '../types/columnDef.ts';
 import type { ColumnType, ReadValue } from '../types/columnType.ts';
 import type { DeclaredType } from '../types/declaredType.ts';
@@ -228,7 +230,7 @@ function defaultOf(column: RowColumn, type: ColumnType, catalog: CatalogTable | 
 }
 
 function selectOf({ name, type }: ResolvedColumn): string {
-  const column = `\`${name.replaceAll('`', '``')}\``;
+  const column = quoteIdentifier(name);
   switch (type?.select) {
     case undefined:
       return 'NULL';

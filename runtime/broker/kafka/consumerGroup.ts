@@ -15,6 +15,8 @@ import type { PartitionFetcher } from './partitionFetcher.ts';
 
 /** Topics that are subscribed to but missing are looked for this often. */
 const missingTopicIntervalMs = 1000;
+/** How soon topics are found that a pattern matches and that come later: Kafka's clients take metadata.max.age.ms, five minutes. */
+const patternIntervalMs = 15_000;
 
 export class ConsumerGroup {
   readonly membership: GroupMembership;
@@ -216,11 +218,8 @@ export class ConsumerGroup {
   #watchLater(): void {
     if (this.#closing.signal.aborted) return;
     if (this.#watchTimer !== null) clearTimeout(this.#watchTimer);
-    const missing =
-      !(this.#subscription instanceof RegExp) &&
-      this.#topics.some(topic => this.#cluster.topic(topic)?.errorCode !== kafkaCode.none);
     const { metadataMaxAgeMs } = this.#cluster.settings;
-    const interval = missing ? Math.min(missingTopicIntervalMs, metadataMaxAgeMs) : metadataMaxAgeMs;
+    const interval = Math.min(metadataMaxAgeMs, this.#lookAgainMs);
     this.#watchTimer = setTimeout(() => {
       this.#watch()
         .catch(error => {
@@ -229,6 +228,12 @@ export class ConsumerGroup {
         .finally(() => this.#watchLater());
     }, interval);
     this.#watchTimer.unref();
+  }
+
+  get #lookAgainMs(): number {
+    if (this.#subscription instanceof RegExp) return patternIntervalMs;
+    const isMissing = this.#topics.some(topic => this.#cluster.topic(topic)?.errorCode !== kafkaCode.none);
+    return isMissing ? missingTopicIntervalMs : Number.POSITIVE_INFINITY;
   }
 
   /** Asks for a rebalance when a pattern matches other topics than before, or, leading, when partitions were added. */
