@@ -336,7 +336,8 @@ export const workerKeys = {
     type: 'LIST',
     default: '',
     importance: 'LOW',
-    documentation: 'Names of config providers; each is set up by config.providers.<name>.class and .param.*.',
+    documentation:
+      'Names of config providers; each is set up by config.providers.<name>.class and .param.*. For "${env:NAME}": config.providers=env and config.providers.env.class=org.apache.kafka.common.config.provider.EnvVarConfigProvider; for files FileConfigProvider and DirectoryConfigProvider of the same package. Without it the text stays as it is.',
   },
   'connector.client.config.override.policy': {
     type: 'STRING',

@@ -211,7 +211,11 @@ test('pre-flight names what has to be changed', async t => {
   const login = { 'database.user': user, 'database.password': 'secret' };
   await assert.rejects(harness.start(login), failsWith('MYSQL_RIGHTS_MISSING'));
   await assert.rejects(harness.start({ ...login, 'database.password': 'x' }), failsWith('MYSQL_LOGIN_REFUSED'));
-  await harness.sql.query(`GRANT REPLICATION SLAVE, REPLICATION CLIENT, SELECT ON *.* TO ${user}@'%'`);
+  await harness.sql.query(`GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO ${user}@'%'`);
+  await harness.sql.query('CREATE TABLE secret (id INT PRIMARY KEY)');
+  const named = { 'table.include.list': `${harness.name}\\.secret` };
+  await assert.rejects(harness.start({ ...login, ...named }), failsWith('MYSQL_RIGHTS_MISSING'));
+  await harness.sql.query(`GRANT SELECT ON *.* TO ${user}@'%'`);
   // caching_sha2_password without TLS needs the server's key, with TLS nothing.
   await harness.start({ ...login, 'database.ssl.mode': 'required' });
   await harness.pollUntilStreaming();
