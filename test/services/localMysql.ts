@@ -55,7 +55,7 @@ export class LocalMysql {
   }
 
   get pid(): number {
-    const file = join(process.env.SERVICES_DIR ?? '.services', 'mysql', String(this.port), 'mysqld.pid');
+    const file = join(process.env.SERVICES_DIR ?? '.services', 'mysql', String(this.port), 'server.pid');
     return Number(readFileSync(file, 'utf8'));
   }
 
