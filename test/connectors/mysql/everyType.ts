@@ -1,5 +1,5 @@
 /** A table with a column of every type, and random statements that fill and change it; the same ones for the same seed. */
-import { Random } from '../../schemas/transcode/randomRecords.ts';
+import { Random } from '../../random.ts';
 
 export interface Column {
   readonly name: string;

@@ -22,7 +22,8 @@ import {
   struct,
 } from '../../../schemas/data/index.ts';
 import { OutputBuffer } from '../../../schemas/outputBuffer.ts';
-import { Random, randomStruct, randomValue } from './randomSchemas.ts';
+import { Random } from '../../random.ts';
+import { randomStruct, randomValue } from './randomSchemas.ts';
 
 /** avsc with 64-bit integers as bigint: the oracle. */
 const long = avsc.types.LongType.__with({

@@ -12,28 +12,7 @@ import {
   timestampSchema,
   withOptions,
 } from '../../../schemas/data/index.ts';
-
-export class Random {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = seed >>> 0;
-  }
-
-  /** A whole number in [0, below). */
-  below(below: number): number {
-    // mulberry32
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let t = this.#state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 4294967296) * below);
-  }
-
-  pick<T>(list: readonly T[]): T {
-    return list[this.below(list.length)];
-  }
-}
+import type { Random } from '../../random.ts';
 
 let names = 0;
 

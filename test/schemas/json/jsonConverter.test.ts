@@ -24,7 +24,8 @@ import { JsonConverter, type JsonConverterSettings } from '../../../schemas/json
 import { compileJsonReader } from '../../../schemas/json/jsonReader.ts';
 import { jsonSchemaText, schemaFromJson } from '../../../schemas/json/jsonSchema.ts';
 import { OutputBuffer } from '../../../schemas/outputBuffer.ts';
-import { Random, randomStruct, randomValue } from '../avro/randomSchemas.ts';
+import { Random } from '../../random.ts';
+import { randomStruct, randomValue } from '../avro/randomSchemas.ts';
 
 const javaDefaults: JsonConverterSettings = {
   schemasEnable: true,

@@ -6,7 +6,8 @@ import { JsonConverter } from '../../../schemas/json/jsonConverter.ts';
 import { OutputBuffer } from '../../../schemas/outputBuffer.ts';
 import type { Layout, WireRows } from '../../../schemas/transcode/layout.ts';
 import { plainValue } from '../../../schemas/transcode/plainView.ts';
-import { Random, randomCase } from '../transcode/randomRecords.ts';
+import { Random } from '../../random.ts';
+import { randomCase } from '../transcode/randomRecords.ts';
 
 const rounds = Number(process.env.TRANSCODE_ROUNDS ?? 120);
 

@@ -9,7 +9,8 @@ import { OutputBuffer } from '../../../schemas/outputBuffer.ts';
 import { compileTranscoder } from '../../../schemas/transcode/compileTranscoder.ts';
 import type { Layout, WireRows } from '../../../schemas/transcode/layout.ts';
 import { plainValue } from '../../../schemas/transcode/plainView.ts';
-import { Random, type RandomCase, randomCase } from './randomRecords.ts';
+import { Random } from '../../random.ts';
+import { type RandomCase, randomCase } from './randomRecords.ts';
 
 const framing = Buffer.from([0, 0, 0, 0, 7]);
 const rounds = Number(process.env.TRANSCODE_ROUNDS ?? 120);
