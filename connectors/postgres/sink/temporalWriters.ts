@@ -126,7 +126,7 @@ const DAY = Number(DAY_US);
 export function timeWriter(kind: SourceKind, modifier: number): FieldWriter | null {
   const check = fractionCheck(modifier);
   const write = (us: number, out: OutputBuffer): void => {
-    if (!(us >= 0 && us <= DAY)) throw new RangeError('it is no time of day');
+    if (!(us >= 0 && us <= DAY)) throw new RangeError('it is no time of day: a column of type interval or text takes it');
     check(us % 1_000_000);
     writeField8(us, out);
   };
@@ -171,7 +171,7 @@ export function zonedTimeWriter(kind: SourceKind, modifier: number): FieldWriter
   };
 }
 
-/** A length of time, all of it in µs. */
+/** A length of time, all of it in µs; times of MySQL are such, negative and beyond a day too. */
 export function intervalWriter(kind: SourceKind): FieldWriter | null {
   const write = (us: bigint, out: OutputBuffer): void => {
     writeBigField8(us, out);
@@ -180,7 +180,16 @@ export function intervalWriter(kind: SourceKind): FieldWriter | null {
     out.bytes.fill(0, out.position, out.position + 8);
     out.position += 8;
   };
-  if (kind === 'durationUs') return (value, out) => write(BigInt(value as bigint), out);
-  if (kind === 'durationNs') return (value, out) => write(exactlyDivided(BigInt(value as bigint), 1000n), out);
-  return null;
+  switch (kind) {
+    case 'timeMs':
+      return (value, out) => write(BigInt(value as number) * 1000n, out);
+    case 'timeUs':
+    case 'durationUs':
+      return (value, out) => write(BigInt(value as bigint), out);
+    case 'timeNs':
+    case 'durationNs':
+      return (value, out) => write(exactlyDivided(BigInt(value as bigint), 1000n), out);
+    default:
+      return null;
+  }
 }
