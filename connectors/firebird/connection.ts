@@ -60,6 +60,7 @@ function attach(address: FirebirdAddress, signal: AbortSignal): Promise<Database
   return new Promise((resolve, reject) => {
     let isOver = false;
     let stopWatching = (): void => {};
+    let made: Inner | null = null;
     const give = (error: unknown, database: Database | null): void => {
       if (isOver) {
         database?.detach();
@@ -69,8 +70,13 @@ function attach(address: FirebirdAddress, signal: AbortSignal): Promise<Database
       stopWatching();
       clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);
-      if (database === null) reject(error);
-      else resolve(database);
+      if (database !== null) {
+        resolve(database);
+        return;
+      }
+      // The client keeps the connection of a login that failed.
+      made?._socket?.destroy();
+      reject(error);
     };
     const onAbort = (): void => give(signal.reason, null);
     const timer = setTimeout(() => {
@@ -104,7 +110,8 @@ function attach(address: FirebirdAddress, signal: AbortSignal): Promise<Database
         }
       },
     );
-    stopWatching = whenRefused(connectionBeingMade(), () => give(new LoginRefused(), null));
+    made = connectionBeingMade();
+    stopWatching = whenRefused(made, () => give(new LoginRefused(), null));
   });
 }
 
@@ -126,7 +133,6 @@ function whenRefused(connection: Inner, refused: () => void): () => void {
   const onData = (bytes: Buffer): void => {
     if (isRefusal(bytes, challenges)) {
       refused();
-      socket.destroy();
       return;
     }
     for (const read of readers) read(bytes);
