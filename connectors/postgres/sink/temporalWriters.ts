@@ -126,7 +126,8 @@ const DAY = Number(DAY_US);
 export function timeWriter(kind: SourceKind, modifier: number): FieldWriter | null {
   const check = fractionCheck(modifier);
   const write = (us: number, out: OutputBuffer): void => {
-    if (!(us >= 0 && us <= DAY)) throw new RangeError('it is no time of day: a column of type interval or text takes it');
+    if (!(us >= 0 && us <= DAY))
+      throw new RangeError('it is no time of day: a column of type interval or text takes it');
     check(us % 1_000_000);
     writeField8(us, out);
   };

@@ -98,6 +98,8 @@ export class PgOutputDecoder {
     this.cursor = new ChangeCursor(position);
     this.lastCommit = position.lastCommit;
     this.lastEventCommit = position.lastCommit;
+    // Those that are published of the transaction which comes first count for its end.
+    this.hasEvents = position.changesAtLsn > 0;
     this.txId = position.txId;
     this.tsUs = position.tsUs;
   }

@@ -118,7 +118,7 @@ export class ChangeStream {
     }
     await this.completeRows(start);
     if (this.failure === null) this.attempts = 0;
-    session.flushed = this.safe;
+    session.flushed = this.confirmed;
     session.written = this.decoder.walEnd;
     if (this.decoder.isReplyRequested) {
       this.decoder.isReplyRequested = false;
@@ -236,7 +236,7 @@ export class ChangeStream {
       this.isTwoPhase ? 0n : published,
       pluginOptions(settings, this.options.serverVersion, this.isBinary, this.isStreaming),
     );
-    session.flushed = this.safe;
+    session.flushed = this.confirmed;
     return session;
   }
 
@@ -308,14 +308,16 @@ export class ChangeStream {
     if (lsn <= this.confirmed) return;
     this.confirmed = lsn;
     if (this.session === null) return;
-    this.session.flushed = this.safe;
+    this.session.flushed = this.confirmed;
     this.session.sendStatus();
   }
 
-  /** What the server need not keep for us: all that is confirmed, but no prepared transaction. */
-  private get safe(): bigint {
-    const prepared = this.isTwoPhase ? this.held.oldestPrepared : null;
-    return prepared !== null && prepared < this.confirmed ? prepared : this.confirmed;
+  /**
+   * Where the oldest transaction begins that is prepared and not committed; null = none. The server must keep it for as long as its commit is not stored
+   * with an offset: then, and not now, may it be told of what comes behind.
+   */
+  get oldestPrepared(): bigint | null {
+    return this.isTwoPhase ? this.held.oldestPrepared : null;
   }
 
   /**

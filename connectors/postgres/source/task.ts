@@ -341,8 +341,12 @@ export class PostgresSourceTask implements SourceTask {
     const { position } = stream;
     const offset = toOffset(position);
     const own = { ...this.incremental.offset, ...this.signals?.offset };
-    const isPast = this.flushed > (position.lastCommit ?? position.lsn);
-    return { ...(isPast ? idleOffset(offset, this.flushed) : offset), ...own };
+    const published = position.lastCommit ?? position.lsn;
+    const prepared = stream.oldestPrepared;
+    let flushed = published;
+    if (this.flushed > flushed) flushed = this.flushed;
+    if (prepared !== null && prepared < flushed) flushed = prepared;
+    return { ...(flushed === published ? offset : idleOffset(offset, flushed)), ...own };
   }
 
   /** No record, but an offset: the server is told once that is stored. */
