@@ -65,7 +65,8 @@ start() {
   setsid "${SERVER[@]}" --defaults-file="$RUN/my.cnf" --init-file="$RUN/init.sql" $ARGS </dev/null >"$RUN/stdout.log" 2>&1 &
   local child=$!
   for _ in $(seq 600); do
-    if port_open; then say "running on 127.0.0.1:$PORT, pid $(pid)"; return; fi
+    # The file with the pid may come a little later than the port.
+    if port_open && pid >/dev/null; then say "running on 127.0.0.1:$PORT, pid $(pid)"; return; fi
     kill -0 "$child" 2>/dev/null || break
     sleep 0.1
   done
