@@ -51,7 +51,7 @@ const STOP_TIMEOUT_MS = 5_000 + 3_000;
 const LONELY_STOP_TIMEOUT_MS = 5_000 + 6_000;
 const IDLE_MS = 10_000;
 /** Of one core. */
-const MAX_IDLE_CPU = 0.15;
+const MAX_IDLE_CPU = 0.5;
 
 export class LedgerPipeline {
   readonly source: LocalPostgres;
