@@ -6,6 +6,7 @@ import { ConnectError, type SinkBatch, type SinkTaskContext } from '../../../run
 import type { FlushTarget } from '../../shared/flushLane.ts';
 import { type FoldRules, type FoldStep, foldRows } from '../../shared/foldRows.ts';
 import type { Advance } from '../../shared/offsetLedger.ts';
+import { checkRefused, OffsetsRefused } from '../../shared/refusedOffsets.ts';
 import type { FailureClass } from '../../shared/retryTransient.ts';
 import type { RowLog } from '../../shared/rowLog.ts';
 import type { ShapeList } from '../../shared/rowShape.ts';
@@ -14,7 +15,7 @@ import type { Database, Transaction } from '../connection.ts';
 import type { Session } from '../session.ts';
 import type { FbShape, FbTypes } from './fbTypes.ts';
 import { classifyFailure, reasonOf } from './firebirdFailure.ts';
-import { checkRefused, type FirebirdOffsets, OffsetsRefused } from './offsetStore.ts';
+import type { FirebirdOffsets } from './offsetStore.ts';
 import { deleteSql, insertSql, rowParameters, truncateSql, updateSql, upsertSql } from './statements.ts';
 
 const FOLD_MODES: Readonly<Record<InsertMode, FoldRules['mode']>> = {

@@ -1,19 +1,13 @@
 /** The table of offsets of exactly-once delivery in Firebird: see `OffsetLedger`. */
 import { ConnectError, type TopicPartition } from '../../../runtime/api/index.ts';
-import type { Advance, LedgerRow, OffsetLedger, WantedOffset } from '../../shared/offsetLedger.ts';
+import type { Advance, LedgerRow, WantedOffset } from '../../shared/offsetLedger.ts';
+import { OffsetsRefused, type SinkOffsets } from '../../shared/refusedOffsets.ts';
 import type { TableName } from '../../shared/tableName.ts';
 import { type Database, quoteText, type Transaction } from '../connection.ts';
 import { isPrivilege, isThereAlready } from './firebirdFailure.ts';
 import { tableSql } from './tableDdl.ts';
 
-/** Of exactly-once delivery. */
-export interface FirebirdOffsets {
-  readonly ledger: OffsetLedger;
-  readonly store: OffsetStore;
-}
-
-/** A partition is not this task's any more, or not where it left it. Never leaves the sink. */
-export class OffsetsRefused extends Error {}
+export type FirebirdOffsets = SinkOffsets<Database, OffsetStore>;
 
 type StoredRow = {
   readonly TOPIC: unknown;
@@ -137,19 +131,4 @@ async function inTransaction(database: Database, work: (transaction: Transaction
     });
     throw error;
   }
-}
-
-/** After a refusal: see `OffsetLedger.checkCommitted`. */
-export async function checkRefused(
-  database: Database,
-  { ledger, store }: FirebirdOffsets,
-  advances: readonly Advance[],
-): Promise<void> {
-  ledger.checkCommitted(
-    await store.read(
-      database,
-      advances.map(a => a.held),
-    ),
-    advances,
-  );
 }

@@ -1,6 +1,7 @@
 /** Firebird as a target of the shared sink task: its session, its catalog, its DDL, its table of offsets. */
 import { ConnectError } from '../../../runtime/api/index.ts';
 import { type Advance, OffsetLedger } from '../../shared/offsetLedger.ts';
+import { checkRefused, OffsetsRefused } from '../../shared/refusedOffsets.ts';
 import type { SqlDialect, SqlTarget } from '../../shared/sqlDialect.ts';
 import { sqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
 import type { SqlSinkKind } from '../../shared/sqlSinkTask.ts';
@@ -12,7 +13,7 @@ import { columnCodec } from './columnCodec.ts';
 import { checkSinkConfig, offsetStore, sinkConfigDef, targetAddress } from './config.ts';
 import type { FbTypes } from './fbTypes.ts';
 import { asSinkError, isPrivilege, isThereAlready, reasonOf } from './firebirdFailure.ts';
-import { checkRefused, type FirebirdOffsets, OffsetsRefused } from './offsetStore.ts';
+import type { FirebirdOffsets } from './offsetStore.ts';
 import { addColumnsSql, createTableSql, tableSql, widenColumnsSql, widenSql } from './tableDdl.ts';
 import { guardWidth } from './widthGuard.ts';
 

@@ -7,6 +7,7 @@ import { ConnectError, type SinkBatch, type SinkTaskContext, type TaskMetrics } 
 import type { FlushTarget } from '../../shared/flushLane.ts';
 import { type FoldRules, type FoldStep, foldRows } from '../../shared/foldRows.ts';
 import type { Advance } from '../../shared/offsetLedger.ts';
+import { checkRefused, OffsetsRefused } from '../../shared/refusedOffsets.ts';
 import type { FailureClass } from '../../shared/retryTransient.ts';
 import type { RowLog } from '../../shared/rowLog.ts';
 import type { ShapeList } from '../../shared/rowShape.ts';
@@ -21,7 +22,7 @@ import {
   SUBQUERY_ROWS,
 } from './mysqlFailure.ts';
 import type { MysqlShape, MysqlTypes } from './mysqlTypes.ts';
-import { checkRefused, type MysqlOffsets, OffsetsRefused } from './offsetStore.ts';
+import type { MysqlOffsets } from './offsetStore.ts';
 import { type Counted, Script } from './script.ts';
 import type { OpenSession, Session } from './session.ts';
 import { addUpdates, deleteStatement, insertStatement, truncateSql, upsertStatement } from './statements.ts';

@@ -1,20 +1,14 @@
 /** The table of offsets of exactly-once delivery in MySQL: see `OffsetLedger`. */
 import type { Connection, ResultSetHeader, RowDataPacket } from 'mysql2/promise';
 import { ConnectError, type TopicPartition } from '../../../runtime/api/index.ts';
-import type { Advance, LedgerRow, OffsetLedger, WantedOffset } from '../../shared/offsetLedger.ts';
+import type { Advance, LedgerRow, WantedOffset } from '../../shared/offsetLedger.ts';
+import { OffsetsRefused, type SinkOffsets } from '../../shared/refusedOffsets.ts';
 import type { TableName } from '../../shared/tableName.ts';
 import { quoteText } from './catalog.ts';
 import { isErrno, isPrivilegeError } from './mysqlFailure.ts';
 import { tableSql } from './tableDdl.ts';
 
-/** Of exactly-once delivery. */
-export interface MysqlOffsets {
-  readonly ledger: OffsetLedger;
-  readonly store: OffsetStore;
-}
-
-/** A partition is not this task's any more, or not where it left it. Never leaves the sink. */
-export class OffsetsRefused extends Error {}
+export type MysqlOffsets = SinkOffsets<Connection, OffsetStore>;
 
 type StoredRow = RowDataPacket & { topic: string; partition: number; next_offset: string | null; fence: string };
 
@@ -107,19 +101,4 @@ export class OffsetStore {
       [offsets.map(o => [this.#connector, o.topic, o.partition, o.offset, 1])],
     );
   }
-}
-
-/** After a refusal: see `OffsetLedger.checkCommitted`. */
-export async function checkRefused(
-  connection: Connection,
-  { ledger, store }: MysqlOffsets,
-  advances: readonly Advance[],
-): Promise<void> {
-  ledger.checkCommitted(
-    await store.read(
-      connection,
-      advances.map(a => a.held),
-    ),
-    advances,
-  );
 }

@@ -1,6 +1,7 @@
 /** MySQL and MariaDB as a target of the shared sink task: its sessions, its catalog, its DDL, its table of offsets. */
 import type { Connection } from 'mysql2/promise';
 import { type Advance, OffsetLedger } from '../../shared/offsetLedger.ts';
+import { checkRefused, OffsetsRefused } from '../../shared/refusedOffsets.ts';
 import type { SqlDialect, SqlTarget } from '../../shared/sqlDialect.ts';
 import { sqlSinkSettings } from '../../shared/sqlSinkConfig.ts';
 import { laneCount } from '../../shared/sqlSinkDelivery.ts';
@@ -19,7 +20,7 @@ import {
   reasonOf,
 } from './mysqlFailure.ts';
 import type { MysqlTypes } from './mysqlTypes.ts';
-import { checkRefused, type MysqlOffsets, OffsetsRefused } from './offsetStore.ts';
+import type { MysqlOffsets } from './offsetStore.ts';
 import { Session } from './session.ts';
 import {
   addColumnsSql,
