@@ -1,6 +1,9 @@
 # What mysql.sh and mariadb.sh share, once each has said: NAME, PORT, RUN (its folder), SERVER (the command), ARGS (more of its options), and
 # has defined installed, install, settings (of its own, for my.cnf) and initialize (makes $RUN/data).
 
+# shellcheck source=endNow.sh
+. "$(dirname "${BASH_SOURCE[0]}")/endNow.sh"
+
 say() { echo "$NAME: $*" >&2; }
 die() { say "$*"; exit 1; }
 
@@ -78,7 +81,8 @@ start() {
 crash() {
   local p
   p=$(pid) || { say "not running on port $PORT"; return; }
-  kill -KILL "$p"
+  end_now "$p"
+  rm -f "$RUN"/data/mysql.sock* # where nothing reaps the dead process, the next server would take it for alive
   say "killed"
 }
 
@@ -91,7 +95,7 @@ stop() {
     sleep 0.1
   done
   say "no clean stop within 30 s, killing"
-  kill -KILL "$p"
+  end_now "$p"
 }
 
 status() {

@@ -6,6 +6,7 @@ import { freePort } from './localPostgres.ts';
 import { waitUntil } from './waitUntil.ts';
 
 export const CLI = join(import.meta.dirname, '../../dist/runtime/cli/main.js');
+const STOP_TIMEOUT_MS = 30_000;
 const START_TIMEOUT_MS = 60_000;
 const KEPT_OUTPUT_CHARS = 50_000;
 
@@ -127,6 +128,15 @@ export class WorkerProcess {
 
   async createConnector(name: string, config: Readonly<Record<string, string>>): Promise<void> {
     await this.request('POST', '/connectors', { name, config });
+  }
+
+  /** Returns when no task of the connector runs any more. */
+  async stopConnector(name: string): Promise<void> {
+    await this.request('PUT', `/connectors/${encodeURIComponent(name)}/stop`);
+    await waitUntil(`${name} has stopped`, STOP_TIMEOUT_MS, async () => {
+      const { connector, tasks } = await this.status(name);
+      return connector.state === 'STOPPED' && tasks.length === 0;
+    });
   }
 
   status(name: string): Promise<ConnectorStatus> {
