@@ -2,7 +2,8 @@
 import type { ConnectionOptions } from 'mysql2/promise';
 import type { ConfigError } from '../../../runtime/api/index.ts';
 import { mysqlClient } from '../client.ts';
-import { asSinkError, isErrno, isTlsError } from './mysqlFailure.ts';
+import { isTlsRefusal } from '../connectionLoss.ts';
+import { asSinkError, isErrno } from './mysqlFailure.ts';
 
 /** A request waits for it. */
 const CONNECT_TIMEOUT_MS = 5000;
@@ -20,7 +21,7 @@ export async function checkTarget(
     const { code, message } = asSinkError(error);
     const isLogin = code === 'SINK_LOGIN_FAILED';
     const key =
-      isLogin && !isErrno(error, UNKNOWN_DATABASE) && !isTlsError(error) ? 'connection.user' : 'connection.url';
+      isLogin && !isErrno(error, UNKNOWN_DATABASE) && !isTlsRefusal(error) ? 'connection.user' : 'connection.url';
     const advice = isLogin ? '' : '; check connection.url and that the server runs';
     return [{ key, message: `[${code}] MySQL at ${options.host}:${options.port}: ${message}${advice}` }];
   }

@@ -1,6 +1,7 @@
 /** What an error of MySQL or MariaDB, or of the connection to it, means for a sink. */
 import { ConnectError, type ErrorPlace } from '../../../runtime/api/index.ts';
 import type { FailureClass } from '../../shared/retryTransient.ts';
+import { isConnectionLoss, isTlsRefusal } from '../connectionLoss.ts';
 
 /**
  * Errors that pass by themselves: lock wait timeout and deadlock; a server that is full, stops, or may not write for now (read-only, no primary);
@@ -62,30 +63,10 @@ export const isPrivilegeError = (error: unknown): boolean => isServerError(error
 export function classifyMysqlFailure(error: unknown): FailureClass {
   if (error instanceof RowTooLarge) return 'record';
   if (error instanceof ConnectError) return error.retriable ? 'transient' : 'fatal';
-  if (!isServerError(error)) return isConnectionError(error) ? 'transient' : 'fatal';
+  if (!isServerError(error)) return isConnectionLoss(error) ? 'transient' : 'fatal';
   if (TRANSIENT.has(error.errno)) return 'transient';
   if (PRIVILEGE.has(error.errno) || LOGIN.has(error.errno)) return 'fatal';
   return RECORD.has(error.errno) || RECORD_STATES.has(error.sqlState.slice(0, 2)) ? 'record' : 'fatal';
-}
-
-const NETWORK_CODES = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EAI_AGAIN',
-  'ENOTFOUND',
-  'PROTOCOL_CONNECTION_LOST',
-]);
-
-function isConnectionError(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const code = (error as NodeJS.ErrnoException).code;
-  if (code !== undefined && NETWORK_CODES.has(code)) return true;
-  if (error instanceof AggregateError) return error.errors.some(isConnectionError);
-  return /closed state|connection lost|connection is closed|packets out of order/i.test(error.message);
 }
 
 /** The database's reason without the values in it: MySQL quotes them, at its own places in each message. */
@@ -119,10 +100,6 @@ export function refusedColumn(error: unknown, columns: readonly { readonly name:
   return columns.find(c => named === c.name || named?.endsWith(`.${c.name}`))?.name;
 }
 
-/** TLS that the server does not have, or a certificate that does not hold. */
-export const isTlsError = (error: unknown): boolean =>
-  error instanceof Error && /^HANDSHAKE_/.test((error as NodeJS.ErrnoException).code ?? '');
-
 /** An error that stops the task, with what to change. */
 export function asSinkError(error: unknown, place: ErrorPlace = {}): ConnectError {
   if (error instanceof ConnectError) return error.at(place);
@@ -136,7 +113,7 @@ export function asSinkError(error: unknown, place: ErrorPlace = {}): ConnectErro
       `the target refused the login: ${reason}; check connection.url, connection.user and connection.password`,
       options,
     );
-  if (isTlsError(error))
+  if (isTlsRefusal(error))
     return new ConnectError(
       'SINK_LOGIN_FAILED',
       `no TLS connection could be made: ${reason}; check sslMode and sslCa in connection.url`,

@@ -2,6 +2,7 @@
 import type { Connection, ConnectionOptions, RowDataPacket } from 'mysql2/promise';
 import { ConnectError, type Logger } from '../../../runtime/api/index.ts';
 import { mysqlClient } from '../client.ts';
+import { isConnectionLoss } from '../connectionLoss.ts';
 
 /**
  * Values must be taken as they are, or refused: strict mode, no zero as "the next number", UTC, and our literals' way of escaping. Zero dates are
@@ -53,14 +54,8 @@ export class Session {
 
   async #connect(): Promise<OpenSession> {
     const connection = await mysqlClient().createConnection(this.#options);
-    const lost = (error?: Error): void => {
-      if (this.#open?.connection !== connection) return;
-      this.#open = null;
-      if (!this.#isClosed)
-        this.#logger.warn({ reason: error?.message ?? 'closed' }, 'the connection to the target was lost');
-    };
-    connection.on('error', lost);
-    connection.on('end', () => lost());
+    connection.on('error', (error: Error) => this.#lose(connection, error.message));
+    connection.on('end', () => this.#lose(connection, 'closed'));
     try {
       await connection.query(SETTINGS);
       const facts = await readVariables(connection);
@@ -77,6 +72,12 @@ export class Session {
       connection.destroy();
       throw error;
     }
+  }
+
+  #lose(connection: Connection, reason: string): void {
+    if (this.#open?.connection !== connection) return;
+    this.#open = null;
+    if (!this.#isClosed) this.#logger.warn({ reason }, 'the connection to the target was lost');
   }
 
   /** Drops the connection; what it is doing is killed, and does not come about. */
@@ -101,6 +102,10 @@ export class Session {
           this.#abandonWork = reject;
           work(open).then(resolve, reject);
         });
+      } catch (error) {
+        // Where a statement waits for its answer, the client tells that statement alone.
+        if (isConnectionLoss(error)) this.#lose(open.connection, (error as Error).message);
+        throw error;
       } finally {
         this.#abandonWork = null;
       }

@@ -10,7 +10,7 @@ import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
 import { BinlogDecoder, type SeenLog } from './binlogDecoder.ts';
 import { BinlogSession } from './binlogSession.ts';
-import { connect, isConnectionLoss, sourceError } from './connection.ts';
+import { connect, isOutage, sourceError } from './connection.ts';
 import { formatPosition, type LogPosition } from './position.ts';
 import type { SchemaChanges } from './schemaChanges.ts';
 import type { TableVersions } from './tableVersions.ts';
@@ -172,7 +172,7 @@ export class ChangeStream {
     const { settings, logger, signal } = this.options;
     this.closeSession();
     if (signal.aborted) return;
-    if (!isConnectionLoss(error)) {
+    if (!isOutage(error)) {
       this.errors++;
       const failure = sourceError(error, settings);
       throw failure instanceof ConnectError ? failure.at({ position: formatPosition(this.lastPosition) }) : failure;

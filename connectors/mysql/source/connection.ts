@@ -5,6 +5,7 @@ import { ConnectError, type ErrorCode } from '../../../runtime/api/index.ts';
 import { PieceSocket } from '../../shared/pieceSocket.ts';
 import { mysqlClient } from '../client.ts';
 import type { SourceSettings } from '../config.ts';
+import { isConnectionLoss } from '../connectionLoss.ts';
 
 export interface ConnectOptions {
   /** It is to be read by a `RawStream`. */
@@ -78,14 +79,11 @@ export const errnoOf = (error: unknown): number => Number((error as { errno?: un
 
 const isTlsMissing = (error: unknown): boolean => codeOf(error) === 'HANDSHAKE_NO_SSL_SUPPORT';
 
-const CONNECTION_CODES =
-  /^(ECONN|EHOST|ENET|ENOTFOUND|EAI_|ETIMEDOUT|EPIPE|PROTOCOL_CONNECTION_LOST|PROTOCOL_SEQUENCE_TIMEOUT|ER_CON_COUNT_ERROR|ER_SERVER_SHUTDOWN)/;
-
 /** Whether making the connection again may help. */
-export const isConnectionLoss = (error: unknown): boolean =>
+export const isOutage = (error: unknown): boolean =>
   error instanceof ConnectError
     ? error.retriable && (error.code === 'MYSQL_UNREACHABLE' || error.code === 'MYSQL_SERVER_ID_TAKEN')
-    : CONNECTION_CODES.test(codeOf(error)) || /closed state|connection lost/i.test(String(error));
+    : isConnectionLoss(error) || /^ER_(CON_COUNT_ERROR|SERVER_SHUTDOWN)$/.test(codeOf(error));
 
 /** What a user can do about an error of the driver or the server. */
 export function sourceError(error: unknown, settings: SourceSettings): ConnectError {
@@ -93,7 +91,7 @@ export function sourceError(error: unknown, settings: SourceSettings): ConnectEr
   const message = (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
   const make = (code: ErrorCode, text: string, retriable: boolean): ConnectError =>
     new ConnectError(code, text, { cause: error, retriable });
-  if (isConnectionLoss(error)) {
+  if (isOutage(error)) {
     return make(
       'MYSQL_UNREACHABLE',
       `The server at ${settings.host}:${settings.port} does not answer: ${message}.`,

@@ -20,7 +20,7 @@ import type { SourceSettings } from '../config.ts';
 import { fullName, isSystemDatabase, listTables, type TableName } from './catalog.ts';
 import type { StreamPlace } from './changeStream.ts';
 import { readChunk } from './chunkReader.ts';
-import { connect, isConnectionLoss } from './connection.ts';
+import { connect, isOutage } from './connection.ts';
 import { MARKER, processingTime } from './envelope.ts';
 import { isBehind } from './position.ts';
 import type { SelectedRows } from './selectRows.ts';
@@ -107,7 +107,7 @@ export class IncrementalSnapshot extends Incremental<TableName, StreamPlace | nu
   }
 
   protected override isConnectionLoss(error: unknown): boolean {
-    return isConnectionLoss(error);
+    return isOutage(error);
   }
 
   protected override async closeClient(): Promise<void> {

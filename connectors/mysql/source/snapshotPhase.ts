@@ -7,7 +7,7 @@ import type { BatchCommon, TableSourceBatch } from '../../shared/tableSourceBatc
 import type { SourceSettings } from '../config.ts';
 import { quoteIdentifier } from '../quoteIdentifier.ts';
 import { fullName, type TableName } from './catalog.ts';
-import { connect, errnoOf, isConnectionLoss } from './connection.ts';
+import { connect, errnoOf, isOutage } from './connection.ts';
 import { CHOICE, MARKER } from './envelope.ts';
 import { formatPosition, type LogPosition, snapshotOffset } from './position.ts';
 import type { SchemaChanges } from './schemaChanges.ts';
@@ -107,7 +107,7 @@ export class SnapshotPhase {
   }
 
   private failed(error: unknown, version: TableVersion): unknown {
-    if (this.options.signal.aborted || isConnectionLoss(error) || errnoOf(error) === 0) return error;
+    if (this.options.signal.aborted || isOutage(error) || errnoOf(error) === 0) return error;
     return new ConnectError(
       'MYSQL_SNAPSHOT_FAILED',
       `The rows of ${version.fullName} could not be read: ${(error as Error).message}.`,

@@ -19,7 +19,7 @@ import { parseSettings, type SourceSettings } from '../config.ts';
 import { blockingSettings } from './blockingSnapshot.ts';
 import { fullName, isSystemDatabase, type TableName } from './catalog.ts';
 import { ChangeStream } from './changeStream.ts';
-import { connect, isConnectionLoss, sourceError } from './connection.ts';
+import { connect, isOutage, sourceError } from './connection.ts';
 import type { ConnectorName } from './envelope.ts';
 import { type BlockingRequest, IncrementalSnapshot } from './incrementalSnapshot.ts';
 import {
@@ -197,7 +197,7 @@ export class MysqlSourceTask implements SourceTask {
       try {
         await this.incremental.act(signal);
       } catch (error) {
-        if (isConnectionLoss(error)) throw sourceError(error, this.settings);
+        if (isOutage(error)) throw sourceError(error, this.settings);
         this.context.logger.error({ signal: signal.id, reason: String(error) }, 'a signal could not be followed');
       }
     }

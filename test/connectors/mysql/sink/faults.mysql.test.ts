@@ -2,13 +2,17 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { sinkPlugin } from '../../../../connectors/mysql/sink/index.ts';
-import type { Config } from '../../../../runtime/api/index.ts';
+import { classifyMysqlFailure } from '../../../../connectors/mysql/sink/mysqlFailure.ts';
+import { Session } from '../../../../connectors/mysql/sink/session.ts';
+import type { Config, Logger } from '../../../../runtime/api/index.ts';
 import { flat, flatBatch, upsert } from '../../../contract/flatRecords.ts';
 import { startSink } from '../../../contract/sinkHarness.ts';
+import { TcpProxy } from '../../../services/tcpProxy.ts';
 import { waitUntil } from '../../../services/waitUntil.ts';
 import { connect, servers } from './mysqlTarget.ts';
 import { type OrdersTarget, openOrders } from './orders.ts';
 
+const quiet: Logger = { error() {}, warn() {}, info() {}, debug() {} };
 const WAIT_MS = 10_000;
 
 for (const [name, server] of servers) {
@@ -61,6 +65,30 @@ for (const [name, server] of servers) {
       assert.deepEqual(new Map(rows.map(r => [r.id, r.note])), expected);
       assert.ok(run.counts.get('retries')! > 0);
       assert.deepEqual(run.errants, []);
+    });
+
+    it('makes a new connection when the network is reset while a statement waits for its answer', async () => {
+      const { hostname, port, username } = new URL(server);
+      const proxy = await TcpProxy.open(Number(port));
+      const session = new Session({ host: hostname, port: proxy.port, user: username }, quiet);
+      try {
+        const asked = session.use(({ connection }) => connection.query('select sleep(60) as rest'));
+        const isAsked = async (): Promise<boolean> =>
+          (
+            await orders.target.rows(
+              "select id from information_schema.processlist where info like 'select sleep(60)%'",
+            )
+          ).length > 0;
+        await waitUntil('the statement runs', WAIT_MS, isAsked, 5);
+        proxy.cut();
+        await assert.rejects(asked, error => classifyMysqlFailure(error) === 'transient');
+        proxy.restore();
+        const [rows] = await session.use(({ connection }) => connection.query('select 1 as one'));
+        assert.deepEqual(rows, [{ one: 1 }]);
+      } finally {
+        await session.close();
+        await proxy.close();
+      }
     });
 
     it('tries again after a deadlock', async () => {
