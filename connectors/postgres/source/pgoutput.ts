@@ -231,6 +231,7 @@ export class PgOutputDecoder {
       case 0x63: // c
       case 0x41: // A
       case 0x62: // b
+      case 0x50: // P
       case 0x70: // p
       case 0x4b: // K
       case 0x72: // r
