@@ -108,7 +108,7 @@ export const sourceKeys = {
   'slot.failover': flag(false, 'Whether the slot is synchronised to standbys (PostgreSQL 17).'),
   'slot.two.phase': flag(
     false,
-    'Whether the server sends prepared transactions when they are prepared (PostgreSQL 15) and not after their commit. Events are the same, and come at COMMIT PREPARED. Not ready for production: the stream stops now and then with PG_PROTOCOL_INVALID.',
+    'Whether the server sends prepared transactions when they are prepared (PostgreSQL 15) and not after their commit. Events are the same, and come at COMMIT PREPARED.',
   ),
   'slot.max.retries': number(
     6,

@@ -14,7 +14,7 @@ for (let run = 0; run < RUNS; run++) {
       transactions: 60,
       maxRows: Number(process.env.SCHEDULE_ROWS ?? 1_000_000),
       isWild,
-      source: { 'slot.two.phase': String(process.env.SLOT_TWO_PHASE === '1') },
+      source: { 'slot.two.phase': String(run % 2 === 1) },
       catchUpMs: 900_000,
       report: line => t.diagnostic(line),
     });

@@ -13,7 +13,7 @@ test('the topics hold exactly the committed changes in commit order, and the tar
     transactions: 12,
     maxRows: 3000,
     isWild: false,
-    source: { 'slot.two.phase': String(process.env.SLOT_TWO_PHASE === '1') },
+    source: { 'slot.two.phase': String(seed % 2 === 1) },
     catchUpMs: 60_000,
     report: line => t.diagnostic(line),
   });

@@ -9,7 +9,7 @@
  * b int64 prepare lsn, int64 end lsn, int64 time, int32 xid, gid · its changes, without xids · P byte flags, then as b
  * p as P, for a transaction that was sent while it was open · K byte flags, int64 commit lsn, int64 end lsn, int64 time, int32 xid, gid
  * r byte flags, int64 prepare end lsn, int64 rollback end lsn, int64 prepare time, int64 rollback time, int32 xid, gid
- * One that was rolled back before the server read it may come as P alone, without b.
+ * One that changed nothing comes as P alone, without b, from PostgreSQL 18 on; and with any, what was rolled back before the server read it.
  */
 import { ConnectError } from '../../../runtime/api/index.ts';
 import { BlockPool, HeldBytes } from './heldBytes.ts';
@@ -122,9 +122,7 @@ export class HeldTransactions {
       else if (tag === STREAM_ABORT) await this.abort(view.getUint32(p + 31), view.getUint32(p + 35));
       else if (tag === STREAM_COMMIT) replay = await this.commit(view.getUint32(p + 31), bytes.subarray(p, next));
       else if (tag === BEGIN_PREPARE) this.segment = this.open(view.getUint32(p + 55), false);
-      else if (tag === PREPARE && this.segment === null) {
-        // There is nothing of it: should K follow all the same, that is an error.
-      } else if (tag === PREPARE || tag === STREAM_PREPARE) {
+      else if (tag === PREPARE || tag === STREAM_PREPARE) {
         this.prepare(view.getUint32(p + 56), view.getBigUint64(p + 32));
       } else if (tag === COMMIT_PREPARED) {
         replay = await this.commit(view.getUint32(p + 56), streamCommit(bytes.subarray(p, p + 60)));
@@ -152,7 +150,7 @@ export class HeldTransactions {
 
   private prepare(xid: number, lsn: bigint): void {
     this.segment = null;
-    // One whose changes are all of tables that are not published has no segment.
+    // One that changed nothing, or nothing that is published, has no segment.
     this.open(xid, true).preparedAt = lsn;
   }
 

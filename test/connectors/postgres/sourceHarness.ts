@@ -15,7 +15,7 @@ import type {
 export const PG18_URL = process.env.PG18_URL ?? 'postgres://postgres:postgres@127.0.0.1:15432';
 export const PG15_URL = process.env.PG15_URL ?? 'postgres://postgres:postgres@127.0.0.1:15433';
 
-const DEADLINE_MS = 20_000;
+const DEADLINE_MS = 60_000;
 
 export class SourceHarness {
   readonly name: string;

@@ -15,8 +15,7 @@ const TRANSACTIONS = 50;
 
 type Kind = 'calm' | 'prepared' | 'wild';
 
-// SLOT_TWO_PHASE=1 runs what is not done yet as well.
-const kinds: readonly Kind[] = process.env.SLOT_TWO_PHASE === '1' ? ['calm', 'prepared', 'wild'] : ['calm', 'wild'];
+const kinds: readonly Kind[] = ['calm', 'prepared', 'wild'];
 
 for (const kind of kinds) {
   test(
