@@ -50,7 +50,7 @@ function connectorRows(herder: Herder, metrics: WorkerMetrics, name: string): st
   }
   const tasks = info.tasks.map(({ id, state, trace }) => {
     const found = metrics.task({ connector: name, task: id });
-    const lag = found === null ? '' : lagText(found.snapshot.ownGauges, found.snapshot.gauges.sink_record_lag_max);
+    const lag = found === null ? '' : lagText(found);
     const rates = found === null ? ['', ''] : [rate(found.rates.recordsIn), rate(found.rates.recordsOut)];
     return row('task', `task ${id}`, state, rates, lag, trace, `${name}/${id}`);
   });
@@ -76,9 +76,13 @@ function errorCell(trace: string, id: string): string {
   return `<details id="${escaped(id)}"><summary>${escaped(first)}</summary><pre>${escaped(trace)}</pre></details>`;
 }
 
-function lagText(own: Readonly<Record<string, number>>, records: number | undefined): string {
-  const behindMs = own.milliseconds_behind_source;
-  if (behindMs !== undefined && behindMs >= 0) return `${Math.round(behindMs)} ms`;
+/** A source tells how late its last event was: without new ones that says nothing of now. */
+function lagText({ snapshot, rates }: NonNullable<ReturnType<WorkerMetrics['task']>>): string {
+  const behindMs = snapshot.ownGauges.milliseconds_behind_source;
+  if (behindMs !== undefined && behindMs >= 0) {
+    return rates.recordsOut === 0 ? `${Math.round(behindMs)} ms at the last event` : `${Math.round(behindMs)} ms`;
+  }
+  const records = snapshot.gauges.sink_record_lag_max;
   return records === undefined ? '' : `${records} records`;
 }
 

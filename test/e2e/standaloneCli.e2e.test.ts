@@ -94,6 +94,8 @@ test('plugins and help', async () => {
   const list = await millrace('plugins');
   assert.match(list.stdout, /^source +org\.apache\.kafka\.connect\.file\.FileStreamSourceConnector/m);
   const keys = await millrace('plugins', 'FileStreamSource');
+  const modes = await millrace('plugins', 'PostgresSink');
+  assert.match(modes.stdout, /One of insert, multi, upsert,\s+update\./);
   assert.match(keys.stdout, /^ {2}topic +.*\(required\)$/m);
   for (const command of ['standalone', 'worker', 'topics', 'plugins']) {
     const help = await millrace(command, '--help');

@@ -62,7 +62,9 @@ async function keysText(registry: PluginRegistry, className: string): Promise<st
           : key.default === null || key.default === ''
             ? ''
             : ` [${key.default}]`;
-      return option(name, `${key.documentation}${preset}`);
+      const values = key.oneOf ? ` One of ${key.oneOf.join(', ')}.` : '';
+      const aliases = key.aliases && key.aliases.length > 0 ? ` Also: ${key.aliases.join(', ')}.` : '';
+      return option(name, `${key.documentation}${values}${aliases}${preset}`);
     });
   return [`${plugin.className} (${plugin.kind}, ${plugin.version})`, ...keys, ''].join('\n');
 }
