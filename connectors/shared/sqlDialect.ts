@@ -10,6 +10,13 @@ import type { FindCodec, SqlTypes } from './sqlTypes.ts';
 import type { TableName } from './tableName.ts';
 import type { FieldWriter } from './tupleFields.ts';
 
+/** What a user runs where a column was renamed, added, or renamed and added already: for that, the new one gets the old one's values. */
+export interface RenameStatements {
+  readonly rename: string;
+  readonly add: string;
+  readonly copy: string;
+}
+
 /** Tables and their DDL. */
 export interface SqlDialect<S extends SqlTypes> {
   readonly columnCodec: FindCodec<S>;
@@ -27,8 +34,8 @@ export interface SqlDialect<S extends SqlTypes> {
   /** Where columns can be made wider for single values: the writer, or one that throws ColumnTooNarrow before it. */
   guardWidth?(column: S['column'], schema: Schema | null, write: FieldWriter): FieldWriter;
   widenSql?(table: S['table'], tooNarrow: ColumnTooNarrow): string;
-  /** The two statements between which only the user can choose, if a column that is gone could be the new one by another name; null = it could not. */
-  renameSql?(table: S['table'], gone: S['column'], wanted: WantedColumn): { rename: string; add: string } | null;
+  /** The statements between which only the user can choose, if a column that is gone could be the new one by another name; null = it could not. */
+  renameSql?(table: S['table'], gone: S['column'], wanted: WantedColumn): RenameStatements | null;
   runDdl(sql: string): Promise<void>;
   /** `raced`: another task did the same at the same time. `privilege`: the user may not. */
   classifyDdl(error: unknown): 'raced' | 'privilege' | 'other';

@@ -124,7 +124,7 @@ export class TablePlanner<S extends SqlTypes> {
           `${table.name} has no column for ${missing.map(w => `"${w.name}"`).join(', ')}; add it, leave it out with field.exclude.list, or set auto.evolve=true`,
           { place: { topic, table: table.name, column: missing[0]!.name } },
         );
-      this.#refuseRename(run, table, wanted, missing);
+      this.#lookForRename(run, table, wanted, missing);
       // Another task that adds one of them at the same time makes the statement fail as a whole.
       for (let left = MAX_ADD_TRIES; missing.length > 0; left--) {
         const sql = this.#dialect.addColumnsSql(table, missing);
@@ -157,10 +157,10 @@ export class TablePlanner<S extends SqlTypes> {
   }
 
   /**
-   * A field with a default comes where one of the same type goes: a column was renamed, and rows that are there must keep their values, or one was added
-   * and another dropped, and they take the default. The records do not tell.
+   * A field comes where one of the same type goes: a column was renamed, and rows that are there must keep their values, or one was added and another
+   * dropped. The records do not tell. With a default, rows would take it in place of their values: that is refused; without one they are left to be copied.
    */
-  #refuseRename(
+  #lookForRename(
     run: ChangeRun,
     table: S['table'],
     wanted: readonly WantedColumn[],
@@ -171,11 +171,17 @@ export class TablePlanner<S extends SqlTypes> {
     const names = new Set(matchColumns<S>(wanted, table).matched.map(({ column }) => column.name));
     const gone = (this.#lastColumns.get(columnsId(run, table)) ?? []).filter(column => !names.has(column.name));
     for (const want of missing) {
-      const { schema } = want.field;
-      if (schema === null || schema.defaultValue === undefined || schema.defaultValue === null) continue;
+      const hasDefault = (want.field.schema?.defaultValue ?? null) !== null;
       for (const column of gone) {
         const choice = renameSql(table, column, want);
         if (choice === null) continue;
+        if (!hasDefault) {
+          this.#logger.warn(
+            { table: table.name, column: want.name, gone: column.name, statement: choice.copy },
+            'a column is added where one of the same type is gone from the records; if it was renamed, the statement gives the rows that are there their values',
+          );
+          continue;
+        }
         throw new ConnectError(
           'SINK_COLUMN_RENAMED',
           `field "${want.name}" with a default is new and "${column.name}" of the same type is gone: if it was renamed, run ${choice.rename}; if it was added, ${choice.add} with its default; then restart the task`,

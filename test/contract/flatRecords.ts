@@ -2,7 +2,7 @@
 import type { Config, SinkBatch, SinkTask } from '../../runtime/api/index.ts';
 import { INT64, OPTIONAL_STRING, type Schema, Struct, struct } from '../../schemas/data/index.ts';
 import { avroSinkBatch, plainSinkBatch, type TestRecord } from './sinkBatches.ts';
-import { type SinkRun, startSink } from './sinkHarness.ts';
+import { type SinkRun, type StartOptions, startSink } from './sinkHarness.ts';
 import type { SqlRow, SqlTarget } from './sqlTarget.ts';
 
 export const topic = 'orders';
@@ -40,7 +40,7 @@ export const upsert = (table: string): Config => ({
 
 export interface Orders<Target extends SqlTarget = SqlTarget> extends AsyncDisposable {
   readonly target: Target;
-  start(config: Config, options?: { tolerate?: boolean }): Promise<SinkRun>;
+  start(config: Config, options?: StartOptions): Promise<SinkRun>;
   /** A new table; returns its name. */
   create(columns?: string): Promise<string>;
   /** Columns `what`, in the order of the first two. */

@@ -22,13 +22,14 @@ export interface SinkRun extends AsyncDisposable {
   abort(): Promise<void>;
 }
 
+export interface StartOptions {
+  readonly tolerate?: boolean;
+  readonly logger?: Logger;
+}
+
 const silent: Logger = { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} };
 
-export async function startSink(
-  task: SinkTask,
-  config: Config,
-  options: { tolerate?: boolean; logger?: Logger } = {},
-): Promise<SinkRun> {
+export async function startSink(task: SinkTask, config: Config, options: StartOptions = {}): Promise<SinkRun> {
   const abort = new AbortController();
   const counts = new Map<string, number>();
   const seeks = new Map<string, number>();

@@ -4,6 +4,7 @@ import { decimalScale, type Schema } from '../../../schemas/data/index.ts';
 import type { ColumnTooNarrow } from '../../shared/columnTooNarrow.ts';
 import type { Matched, WantedColumn } from '../../shared/rowPlan.ts';
 import { sourceKind } from '../../shared/sourceKind.ts';
+import type { RenameStatements } from '../../shared/sqlDialect.ts';
 import type { TableName } from '../../shared/tableName.ts';
 import { textOf } from '../../shared/textForm.ts';
 import { quoteIdentifier } from '../quoteIdentifier.ts';
@@ -211,17 +212,14 @@ export function widenSql(table: TargetTable, { column, widerType }: ColumnTooNar
 }
 
 /** Only a column of the same type can be the one that a field is the new name of. */
-export function renameSql(
-  table: TargetTable,
-  gone: TargetColumn,
-  wanted: WantedColumn,
-): { rename: string; add: string } | null {
+export function renameSql(table: TargetTable, gone: TargetColumn, wanted: WantedColumn): RenameStatements | null {
   const type = columnType(wanted, table.isMariaDb);
   if (bareType(type) !== bareType(gone.displayType)) return null;
   const [from, to] = [gone.name, wanted.name].map(quoteIdentifier);
   return {
     rename: `ALTER TABLE ${table.sql} RENAME COLUMN ${from} TO ${to}`,
     add: `ALTER TABLE ${table.sql} ADD COLUMN ${to} ${type}`,
+    copy: `UPDATE ${table.sql} SET ${to} = ${from} WHERE ${to} IS NULL`,
   };
 }
 

@@ -2,12 +2,12 @@
 import { type Database, disconnect } from '../../../../connectors/firebird/connection.ts';
 import { sinkPlugin } from '../../../../connectors/firebird/sink/index.ts';
 import type { Config } from '../../../../runtime/api/index.ts';
-import { type SinkRun, startSink } from '../../../contract/sinkHarness.ts';
+import { type SinkRun, type StartOptions, startSink } from '../../../contract/sinkHarness.ts';
 import { type FirebirdVersion, TestFirebird } from '../../../services/localFirebird.ts';
 
 export interface OrdersTarget extends AsyncDisposable {
   readonly connection: Config;
-  start(config: Config, options?: { tolerate?: boolean }): Promise<SinkRun>;
+  start(config: Config, options?: StartOptions): Promise<SinkRun>;
   /** A new table; returns its name. */
   create(columns: string): Promise<string>;
   query(sql: string): Promise<Record<string, unknown>[]>;

@@ -131,6 +131,30 @@ describe('evolution', () => {
     ]);
   });
 
+  it('warns where a column without a default may have been renamed', async () => {
+    const version = (field: string): StructSchema =>
+      struct(
+        [
+          ['id', INT64],
+          [field, OPTIONAL_STRING],
+        ],
+        { name: `moved.${field}` },
+      );
+    const table = await orders.create('id bigint primary key, old_name text');
+    const warnings: unknown[] = [];
+    const logger = { error() {}, info() {}, debug() {}, warn: (fields: unknown) => warnings.push(fields) };
+    await using run = await orders.start({ ...upsert(table), 'auto.evolve': 'true' }, { logger });
+    await run.deliver(await batchOf(version('old_name'), [[1n, 'a']]));
+    await run.deliver(await batchOf(version('new_name'), [[2n, 'b']], 1));
+    const [{ gone, column, statement }] = warnings as [{ gone: string; column: string; statement: string }];
+    assert.deepEqual([gone, column, warnings.length], ['old_name', 'new_name', 1]);
+    await orders.target.client.query(statement);
+    assert.deepEqual(await orders.rows(table, 'id::int, new_name'), [
+      { id: 1, new_name: 'a' },
+      { id: 2, new_name: 'b' },
+    ]);
+  });
+
   it('tells of an update without all values in insert mode, where nothing could complete it', async () => {
     const table = await orders.create('id bigint, note text');
     const schema = struct(
