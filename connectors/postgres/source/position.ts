@@ -39,6 +39,10 @@ export function toOffset(position: StreamPosition): SourceOffset {
   };
 }
 
+/** Up to where the server may have been told that it need not keep the log; null = not known. */
+export const toldFlushed = (stored: StoredOffset): bigint | null =>
+  stored.state === 'streaming' && stored.isExact ? stored.flushed : null;
+
 /** The same position, and that the log up to `flushed` has nothing more for us. */
 export const idleOffset = (offset: SourceOffset, flushed: bigint): SourceOffset => ({
   ...offset,

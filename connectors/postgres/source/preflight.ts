@@ -7,7 +7,7 @@ import { ConnectError, type ErrorCode } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
 import { fullName, listTables, type TableName } from './catalog.ts';
 import { MODERN_SINCE, ORIGIN_SINCE, TWO_PHASE_SINCE } from './pluginOptions.ts';
-import type { StoredOffset } from './position.ts';
+import { type StoredOffset, toldFlushed } from './position.ts';
 import { isStandby, readPublication, readSlot, type SlotState, serverVersion, slotAhead } from './server.ts';
 
 const OLDEST_VERSION = 130000;
@@ -150,9 +150,8 @@ function checkSlot(settings: SourceSettings, slot: SlotState | null, stored: Sto
       `The slot "${name}" sends transactions when they are prepared. Set slot.two.phase=true, or drop the slot and let the connector create it.`,
     );
   }
-  if (stored?.state === 'streaming' && isSlotAhead(slot, stored) && isNeeded) {
-    add('PG_SLOT_AHEAD', 'slot.name', slotAhead(name, slot.confirmedFlush!, stored.flushed));
-  }
+  const ahead = stored === null ? null : slotAhead(name, slot, toldFlushed(stored));
+  if (ahead !== null && isNeeded) add('PG_SLOT_AHEAD', 'slot.name', ahead);
   if (stored !== null && stored.state !== 'streaming' && slot.activePid !== null) {
     add(
       'PG_SLOT_ACTIVE',
@@ -167,12 +166,6 @@ function checkSlot(settings: SourceSettings, slot: SlotState | null, stored: Sto
       `The server removed WAL that the slot "${name}" needs. Raise max_slot_wal_keep_size, drop the slot and reset the offsets of the connector, or use snapshot.mode=when_needed.`,
     );
   }
-}
-
-/** Whether a stored position lies before what the slot still has. */
-export function isSlotAhead(slot: SlotState, stored: StoredOffset): boolean {
-  if (stored.state !== 'streaming' || !stored.isExact || slot.confirmedFlush === null) return false;
-  return slot.confirmedFlush > stored.flushed;
 }
 
 function checkTwoPhase(settings: SourceSettings, version: number, add: Add): void {

@@ -45,16 +45,13 @@ export async function readSlot(client: pg.Client, name: string): Promise<SlotSta
 }
 
 /**
- * Throws PG_SLOT_AHEAD where the slot is past all that this connector told the server, `flushed`: it was made again, moved by hand, or another has read
- * from it, and the server sends nothing from before it.
+ * Why the slot cannot serve this connector, which told the server `flushed` at most: it is past that, so it was made again, moved by hand, or another has read
+ * from it, and the server sends nothing from before it. Null where it can, or where what was told is not known.
  */
-export function refuseSlotAhead(name: string, slot: SlotState, flushed: bigint): void {
-  if (slot.confirmedFlush === null || slot.confirmedFlush <= flushed) return;
-  throw new ConnectError('PG_SLOT_AHEAD', slotAhead(name, slot.confirmedFlush, flushed));
+export function slotAhead(name: string, { confirmedFlush }: SlotState, flushed: bigint | null): string | null {
+  if (flushed === null || confirmedFlush === null || confirmedFlush <= flushed) return null;
+  return `The slot "${name}" stands at ${formatLsn(confirmedFlush)}, past the stored position ${formatLsn(flushed)}: it was created again, moved by hand, or another connector reads from it, and the changes in between are not sent any more. Give each connector its own slot.name; reset the offsets to read all rows again, use snapshot.mode=when_needed, or, if nothing of it matters, set the stored offset to that position.`;
 }
-
-export const slotAhead = (name: string, at: bigint, flushed: bigint): string =>
-  `The slot "${name}" stands at ${formatLsn(at)}, past the stored position ${formatLsn(flushed)}: it was created again, moved by hand, or another connector reads from it, and the changes in between are not sent any more. Give each connector its own slot.name; reset the offsets to read all rows again, use snapshot.mode=when_needed, or, if nothing of it matters, set the stored offset to that position.`;
 
 export interface CreatedSlot {
   readonly consistentPoint: bigint;

@@ -17,7 +17,7 @@ import type { StreamPosition } from './position.ts';
 import { type Relation, readRelation } from './relation.ts';
 import type { RelationVersions } from './relations.ts';
 import { ReplicationSession } from './replicationSession.ts';
-import { readSlot, refuseSlotAhead } from './server.ts';
+import { readSlot, slotAhead } from './server.ts';
 import { isDecodingFailure } from './streamError.ts';
 import { NeedsTextForm } from './tableVersion.ts';
 import type { TransactionReplay } from './transactionReplay.ts';
@@ -208,9 +208,8 @@ export class ChangeStream {
       );
     }
     const { flushed } = this.options;
-    if (flushed !== null && slot.confirmedFlush !== null && slot.confirmedFlush > this.confirmed) {
-      refuseSlotAhead(settings.slot.name, slot, flushed);
-    }
+    const ahead = slotAhead(settings.slot.name, slot, flushed);
+    if (ahead !== null && slot.confirmedFlush! > this.confirmed) throw new ConnectError('PG_SLOT_AHEAD', ahead);
     if (slot.activePid !== null) {
       throw new ConnectError(
         'PG_SLOT_ACTIVE',

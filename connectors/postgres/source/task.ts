@@ -25,10 +25,10 @@ import { type BlockingRequest, IncrementalSnapshot } from './incrementalSnapshot
 import { formatLsn } from './lsn.ts';
 import { HEARTBEAT_PREFIX } from './ownMessages.ts';
 import { MODERN_SINCE } from './pluginOptions.ts';
-import { idleOffset, parseOffset, type StoredOffset, type StreamPosition, toOffset } from './position.ts';
-import { isSlotAhead, type PreflightReport, preflight, preflightError } from './preflight.ts';
+import { idleOffset, parseOffset, type StoredOffset, type StreamPosition, toldFlushed, toOffset } from './position.ts';
+import { type PreflightReport, preflight, preflightError } from './preflight.ts';
 import { RelationVersions } from './relations.ts';
-import { addPublicationTables, createPublication, createSlot, dropSlot } from './server.ts';
+import { addPublicationTables, createPublication, createSlot, dropSlot, slotAhead } from './server.ts';
 import { SlotWatch } from './slotWatch.ts';
 import { SnapshotPhase } from './snapshotPhase.ts';
 import { ChangeStream } from './stream.ts';
@@ -96,7 +96,10 @@ export class PostgresSourceTask implements SourceTask {
     const { mode } = settings.snapshot;
     if (mode !== 'initial_only') await this.preparePublication(client);
 
-    const isUnusable = report.slot === null || report.slot.walStatus === 'lost' || isSlotAhead(report.slot, stored);
+    const { slot } = report;
+    const flushed = toldFlushed(stored);
+    const isUnusable =
+      slot === null || slot.walStatus === 'lost' || slotAhead(settings.slot.name, slot, flushed) !== null;
     const isDone = stored.state === 'streaming' && !(mode === 'when_needed' && isUnusable);
     if (isDone && mode === 'initial_only') {
       context.logger.info({}, 'the snapshot is complete and snapshot.mode is initial_only: nothing to do');
@@ -104,7 +107,7 @@ export class PostgresSourceTask implements SourceTask {
     }
     if (isDone && mode !== 'always') {
       this.tell('SKIPPED');
-      this.openStream(stored.position, stored.isExact ? stored.flushed : null);
+      this.openStream(stored.position, flushed);
       return;
     }
     if (report.slot !== null && isUnusable) {
