@@ -10,7 +10,7 @@ import {
   type SourceTaskContext,
 } from '../../../runtime/api/index.ts';
 import { contextHeaders } from '../../shared/contextHeaders.ts';
-import { heartbeatBatch } from '../../shared/heartbeatBatch.ts';
+import { Heartbeats } from '../../shared/heartbeats.ts';
 import { idle } from '../../shared/idle.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import { parseSettings, type SourceSettings } from '../config.ts';
@@ -47,7 +47,7 @@ export class FirebirdSourceTask implements SourceTask {
   } | null = null;
   #afterSnapshot: StreamPosition | null = null;
   #deletedBelow = 0;
-  #nextHeartbeatMs = 0;
+  #heartbeats!: Heartbeats;
   #session!: Session;
 
   async start(config: Config, context: SourceTaskContext): Promise<void> {
@@ -66,7 +66,7 @@ export class FirebirdSourceTask implements SourceTask {
       what: 'the database',
       stopped: () => new ConnectError('FB_UNREACHABLE', 'the task was stopped', { retriable: true }),
     });
-    this.#nextHeartbeatMs = Date.now() + settings.heartbeatIntervalMs;
+    this.#heartbeats = new Heartbeats(settings, this.#common.sourcePartition, context.logger);
     const stored = parseOffset(await context.offsets.offset(this.#common.sourcePartition));
     try {
       if (stored.state !== 'streaming' || (await this.#startsAgain(stored.position))) await this.#begin();
@@ -222,31 +222,16 @@ export class FirebirdSourceTask implements SourceTask {
       }
       const batches = await stream.poll(signal);
       this.#reportLag(batches);
-      const { heartbeatIntervalMs } = this.#settings;
-      if (heartbeatIntervalMs > 0 && Date.now() >= this.#nextHeartbeatMs) batches.push(...this.#heartbeat(stream));
+      const heartbeat = await this.#heartbeats.take(() => stream.lastOffset);
+      if (heartbeat !== null) batches.push(heartbeat);
       if (batches.length === 0) {
         await this.#session.rest(SESSION_IDLE_MS);
-        await idle(this.#waitMs(), signal);
+        await idle(this.#heartbeats.waitMs, signal);
       }
       return batches;
     } catch (error) {
       throw signal.aborted ? error : firebirdError(error, this.#settings.address);
     }
-  }
-
-  #waitMs(): number {
-    const { pollIntervalMs, heartbeatIntervalMs } = this.#settings;
-    return heartbeatIntervalMs === 0
-      ? pollIntervalMs
-      : Math.max(0, Math.min(pollIntervalMs, this.#nextHeartbeatMs - Date.now()));
-  }
-
-  /** None before there is an offset to carry. */
-  #heartbeat(stream: JournalStream): SourceBatch[] {
-    const { heartbeatIntervalMs, heartbeatTopic, prefix } = this.#settings;
-    this.#nextHeartbeatMs = Date.now() + heartbeatIntervalMs;
-    const offset = stream.lastOffset;
-    return offset === null ? [] : [heartbeatBatch(heartbeatTopic, prefix, this.#common.sourcePartition, offset)];
   }
 
   async #pollSnapshot(): Promise<readonly SourceBatch[]> {

@@ -10,7 +10,7 @@ import {
 } from '../../../runtime/api/index.ts';
 import { contextHeaders } from '../../shared/contextHeaders.ts';
 import { topicName } from '../../shared/eventNames.ts';
-import { heartbeatBatch } from '../../shared/heartbeatBatch.ts';
+import { type HeartbeatStatement, Heartbeats } from '../../shared/heartbeats.ts';
 import { idle } from '../../shared/idle.ts';
 import { Notifications, type NotificationType } from '../../shared/notifications.ts';
 import { SignalTopic } from '../../shared/signalTopic.ts';
@@ -55,8 +55,7 @@ export class MysqlSourceTask implements SourceTask {
   private notifications!: Notifications;
   /** What asked for the snapshot that is being taken, while the stream waits. */
   private blocking: BlockingRequest | null = null;
-  private nextHeartbeatMs = 0;
-  private client: Connection | null = null;
+  private heartbeats!: Heartbeats<Connection>;
 
   constructor(connector: ConnectorName) {
     this.connector = connector;
@@ -73,7 +72,12 @@ export class MysqlSourceTask implements SourceTask {
       headers: settings.extendedHeaders ? contextHeaders(settings.prefix, context.taskId, settings.connector) : [],
     };
     this.versions = new TableVersions(settings);
-    this.nextHeartbeatMs = Date.now() + settings.heartbeatIntervalMs;
+    this.heartbeats = new Heartbeats(
+      settings,
+      this.common.sourcePartition,
+      context.logger,
+      heartbeatStatement(settings),
+    );
     const { common, versions } = this;
     const { logger, signal } = context;
     const offset = await context.offsets.offset(common.sourcePartition);
@@ -83,14 +87,14 @@ export class MysqlSourceTask implements SourceTask {
     this.statistics = new StreamStatistics(context.metrics);
     this.incremental = new IncrementalSnapshot({ settings, common, logger, signal, versions, notifications }, offset);
     this.signals = await SignalTopic.open(context, settings.signalTopic, settings.prefix, offset);
+    let client: Connection | null = null;
     try {
-      this.client = await connect(settings);
-      await this.prepare(this.client, stored);
+      client = await connect(settings);
+      await this.prepare(client, stored);
     } catch (error) {
       throw sourceError(error, settings);
     } finally {
-      await this.client?.end().catch(() => {});
-      this.client = null;
+      await client?.end().catch(() => {});
     }
   }
 
@@ -163,7 +167,7 @@ export class MysqlSourceTask implements SourceTask {
     const { stream, incremental } = this;
     await this.followTopic();
     await incremental.advance(stream.place);
-    const given = await stream.next(incremental.isReady(stream.place) ? 0 : this.waitMs());
+    const given = await stream.next(incremental.isReady(stream.place) ? 0 : this.heartbeats.waitMs);
     this.statistics.see(given, stream);
     const batches = await incremental.pass(given, stream.place);
     batches.push(...this.notifications.take());
@@ -174,8 +178,8 @@ export class MysqlSourceTask implements SourceTask {
       return batches;
     }
     if (batches.length > 0) (batches.at(-1) as { sourceOffset: SourceOffset }).sourceOffset = this.offset(stream);
-    if (this.settings.heartbeatIntervalMs > 0 && Date.now() >= this.nextHeartbeatMs)
-      batches.push(await this.heartbeat(stream));
+    const heartbeat = await this.heartbeats.take(() => this.offset(stream));
+    if (heartbeat !== null) batches.push(heartbeat);
     if (stream.isStopped) await this.endStream(stream);
     return batches;
   }
@@ -272,36 +276,12 @@ export class MysqlSourceTask implements SourceTask {
     return this.notifications.take();
   }
 
-  private waitMs(): number {
-    const { pollIntervalMs, heartbeatIntervalMs } = this.settings;
-    return heartbeatIntervalMs === 0
-      ? pollIntervalMs
-      : Math.max(0, Math.min(pollIntervalMs, this.nextHeartbeatMs - Date.now()));
-  }
-
-  private async heartbeat(stream: ChangeStream): Promise<SourceBatch> {
-    const { settings, context } = this;
-    this.nextHeartbeatMs = Date.now() + settings.heartbeatIntervalMs;
-    if (settings.heartbeatQuery !== null) {
-      try {
-        this.client ??= await connect(settings);
-        await this.client.query(settings.heartbeatQuery);
-      } catch (error) {
-        // The stream itself notices a lost server; a query that fails must not stop it.
-        context.logger.warn({ reason: String(error) }, 'heartbeat.action.query failed');
-        this.client?.destroy();
-        this.client = null;
-      }
-    }
-    return heartbeatBatch(settings.heartbeatTopic, settings.prefix, this.common.sourcePartition, this.offset(stream));
-  }
-
   async stop(): Promise<void> {
     await this.snapshot?.close();
     await this.stream?.close();
     await this.incremental?.close();
     await this.signals?.close();
-    await this.client?.end().catch(() => {});
+    await this.heartbeats?.close();
   }
 }
 
@@ -310,3 +290,13 @@ const purged = (position: LogPosition): ConnectError =>
     'MYSQL_LOG_PURGED',
     `The server does not have the log behind ${formatPosition(position)} any more. Reset the offsets of the connector to read all rows again, or use snapshot.mode=when_needed.`,
   );
+
+function heartbeatStatement(settings: SourceSettings): HeartbeatStatement<Connection> | null {
+  const { heartbeatQuery } = settings;
+  if (heartbeatQuery === null) return null;
+  return {
+    open: () => connect(settings),
+    run: connection => connection.query(heartbeatQuery),
+    end: async connection => connection.destroy(),
+  };
+}

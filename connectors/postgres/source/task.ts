@@ -11,7 +11,7 @@ import {
   type SourceTaskContext,
 } from '../../../runtime/api/index.ts';
 import { contextHeaders } from '../../shared/contextHeaders.ts';
-import { heartbeatBatch } from '../../shared/heartbeatBatch.ts';
+import { type HeartbeatStatement, Heartbeats } from '../../shared/heartbeats.ts';
 import { idle } from '../../shared/idle.ts';
 import { Notifications, type NotificationType } from '../../shared/notifications.ts';
 import { SignalTopic } from '../../shared/signalTopic.ts';
@@ -51,8 +51,7 @@ export class PostgresSourceTask implements SourceTask {
   private watch!: SlotWatch;
   private lastOffset: SourceOffset | null = null;
   private hasUncommitted = false;
-  private nextHeartbeatMs = 0;
-  private client: pg.Client | null = null;
+  private heartbeats!: Heartbeats<pg.Client>;
 
   async start(config: Config, context: SourceTaskContext): Promise<void> {
     const { settings, errors, warning } = parseSettings(config);
@@ -65,7 +64,6 @@ export class PostgresSourceTask implements SourceTask {
       headers: settings.extendedHeaders ? contextHeaders(settings.prefix, context.taskId, CONNECTOR_NAME) : [],
     };
     this.versions = new RelationVersions(settings);
-    this.nextHeartbeatMs = Date.now() + settings.heartbeatIntervalMs;
     const offset = await context.offsets.offset(this.common.sourcePartition);
     const stored = parseOffset(offset);
     const { common, versions } = this;
@@ -75,22 +73,22 @@ export class PostgresSourceTask implements SourceTask {
     this.notifications = notifications;
     this.incremental = new IncrementalSnapshot({ settings, common, logger, signal, versions, notifications }, offset);
     this.signals = await SignalTopic.open(context, settings.signalTopic, settings.prefix, offset);
+    let client: pg.Client | null = null;
     try {
-      await this.prepare(stored);
+      client = await connect(settings, 'check');
+      await this.prepare(client, stored);
     } catch (error) {
       throw sourceError(error, settings);
     } finally {
-      await this.client?.end().catch(() => {});
-      this.client = null;
+      await client?.end().catch(() => {});
     }
   }
 
-  private async prepare(stored: StoredOffset): Promise<void> {
+  private async prepare(client: pg.Client, stored: StoredOffset): Promise<void> {
     const { settings, context } = this;
-    const client = await connect(settings, 'check');
-    this.client = client;
     const report = await preflight(client, settings, stored);
     this.report = report;
+    this.heartbeats = new Heartbeats(settings, this.common.sourcePartition, context.logger, this.heartbeatStatement());
     if (report.problems.length > 0) throw preflightError(report.problems);
     for (const warning of report.warnings) context.logger.warn({}, warning);
     const { mode } = settings.snapshot;
@@ -209,7 +207,7 @@ export class PostgresSourceTask implements SourceTask {
     this.watch.tick();
     await this.followTopic();
     await incremental.advance(stream.recent);
-    const given = await stream.next(this.waitMs());
+    const given = await stream.next(this.heartbeats.waitMs);
     const batches = await incremental.pass(given, { mark: stream.takeMark(), position: stream.position });
     batches.push(...this.notifications.take());
     const blocking = incremental.takeBlocking();
@@ -220,8 +218,8 @@ export class PostgresSourceTask implements SourceTask {
       return batches;
     }
     if (batches.length > 0) (batches.at(-1) as TableSourceBatch).sourceOffset = this.offset(stream);
-    if (this.settings.heartbeatIntervalMs > 0 && Date.now() >= this.nextHeartbeatMs)
-      batches.push(await this.heartbeat());
+    const heartbeat = await this.heartbeats.take(() => this.offset(stream));
+    if (heartbeat !== null) batches.push(heartbeat);
     if (batches.length > 0) {
       this.lastOffset = batches.at(-1)!.sourceOffset;
       this.hasUncommitted = true;
@@ -306,38 +304,19 @@ export class PostgresSourceTask implements SourceTask {
     return this.notifications.take();
   }
 
-  private waitMs(): number {
-    const { pollIntervalMs, heartbeatIntervalMs } = this.settings;
-    return heartbeatIntervalMs === 0
-      ? pollIntervalMs
-      : Math.max(0, Math.min(pollIntervalMs, this.nextHeartbeatMs - Date.now()));
-  }
-
-  private async heartbeat(): Promise<SourceBatch> {
-    const { settings, context } = this;
-    this.nextHeartbeatMs = Date.now() + settings.heartbeatIntervalMs;
-    // Without a query of the user, a message in the log that needs no table: the server has something to send, and the slot moves.
-    const isWritable = this.report.serverVersion >= MODERN_SINCE && !this.report.isStandby;
+  /** Without a query of the user, a message in the log that needs no table: the server has something to send, and the slot moves. */
+  private heartbeatStatement(): HeartbeatStatement<pg.Client> | null {
+    const { settings, report } = this;
+    const isWritable = report.serverVersion >= MODERN_SINCE && !report.isStandby;
     const query =
       settings.heartbeatQuery ??
       (isWritable ? `SELECT pg_logical_emit_message(false, '${HEARTBEAT_PREFIX}', '')` : null);
-    if (query !== null) {
-      try {
-        this.client ??= await connect(settings, 'heartbeat');
-        await this.client.query(query);
-      } catch (error) {
-        // The stream itself notices a lost server; a query that fails must not stop it.
-        context.logger.warn({ reason: String(error) }, 'the statement of the heartbeat failed');
-        await this.client?.end().catch(() => {});
-        this.client = null;
-      }
-    }
-    return heartbeatBatch(
-      settings.heartbeatTopic,
-      settings.prefix,
-      this.common.sourcePartition,
-      this.offset(this.stream!),
-    );
+    if (query === null) return null;
+    return {
+      open: () => connect(settings, 'heartbeat'),
+      run: client => client.query(query),
+      end: client => client.end(),
+    };
   }
 
   private offset(stream: ChangeStream): SourceOffset {
@@ -382,7 +361,7 @@ export class PostgresSourceTask implements SourceTask {
     await this.incremental?.close();
     await this.signals?.close();
     await this.watch?.close();
-    await this.client?.end().catch(() => {});
+    await this.heartbeats?.close();
     if (this.settings?.slot.dropOnStop && this.report) {
       const client = await connect(this.settings, 'stop');
       try {
