@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { appendFileSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -301,7 +301,6 @@ class ClusterRun {
     }
     for (const name of names('lines', this.#options.files)) {
       const file = join(this.#dir, name);
-      await writeFile(file, '');
       await this.#any().createConnector(name, {
         'connector.class': 'FileStreamSource',
         file,

@@ -202,11 +202,17 @@ export class ClusterMember {
   /** The answer to a join may take as long as the slowest member: closing does not wait for it. */
   async #join(): Promise<JoinedGroup> {
     const { signal } = this.#closing;
-    const joining = this.#membership.join(signal);
+    signal.throwIfAborted();
+    let onAbort = (): void => {};
     const closed = new Promise<never>((_, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+      onAbort = () => reject(signal.reason as Error);
+      signal.addEventListener('abort', onAbort, { once: true });
     });
-    return Promise.race([joining, closed]);
+    try {
+      return await Promise.race([this.#membership.join(signal), closed]);
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
   }
 
   async #isSynced({ error, configOffset }: Assignment): Promise<boolean> {
