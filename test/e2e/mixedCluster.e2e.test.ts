@@ -4,10 +4,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { JavaWorker } from '../services/javaWorker.ts';
 import { freePort } from '../services/localPostgres.ts';
 import { waitUntil } from '../services/waitUntil.ts';
-import { ClusterProcesses, topicValues } from './clusterProcesses.ts';
-import { agreed, JavaWorker, takeOverMs } from './javaWorker.ts';
+import { agreed, takeOverMs } from './agreedStatus.ts';
+import { bootstrap, ClusterProcesses, topicValues } from './clusterProcesses.ts';
 
 const settings = [
   'key.converter=org.apache.kafka.connect.json.JsonConverter',
@@ -22,7 +23,8 @@ const parts = 2 * sources.length;
 
 test('with a Kafka Connect worker in one group: both lead, show the same, and take over from each other', async t => {
   const cluster = ClusterProcesses.create(t, settings);
-  const java = new JavaWorker(t, cluster.groupId, await freePort());
+  const java = new JavaWorker({ bootstrap, groupId: cluster.groupId, port: await freePort() });
+  t.after(() => java.clean());
   const dir = await mkdtemp(join(tmpdir(), 'millrace-mixed-'));
   t.after(() => rm(dir, { recursive: true, force: true }));
   const topic = `${cluster.groupId}-lines`;

@@ -5,10 +5,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { JavaWorker } from '../services/javaWorker.ts';
 import { freePort } from '../services/localPostgres.ts';
 import { waitUntil } from '../services/waitUntil.ts';
-import { ClusterProcesses, connectKafka, topicValues } from './clusterProcesses.ts';
-import { agreed, JavaWorker, takeOverMs } from './javaWorker.ts';
+import { agreed, takeOverMs } from './agreedStatus.ts';
+import { bootstrap, ClusterProcesses, connectKafka, topicValues } from './clusterProcesses.ts';
 
 const both = ['exactly.once.source.support=enabled', 'session.timeout.ms=6000', 'heartbeat.interval.ms=1500'];
 const settings = [
@@ -23,7 +24,8 @@ const parts = 2 * sources.length;
 
 test('exactly once beside a Kafka Connect worker: halted workers are fenced, by each of the two as leader', async t => {
   const cluster = ClusterProcesses.create(t, settings);
-  const java = new JavaWorker(t, cluster.groupId, await freePort(), both);
+  const java = new JavaWorker({ bootstrap, groupId: cluster.groupId, port: await freePort(), settings: both });
+  t.after(() => java.clean());
   const dir = await mkdtemp(join(tmpdir(), 'millrace-mixed-'));
   t.after(() => rm(dir, { recursive: true, force: true }));
   const broker = await connectKafka();

@@ -1,49 +1,9 @@
-/** A worker of Kafka Connect itself in the group of a test's cluster, and what both kinds of workers must show alike. */
+/** What workers of both kinds in one cluster must show alike. */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { runScript } from '../services/localKafka.ts';
 import { waitUntil } from '../services/waitUntil.ts';
-import { bootstrap } from './clusterProcesses.ts';
 
 export const takeOverMs = 30_000;
-
-export class JavaWorker {
-  readonly url: string;
-  readonly #env: Readonly<Record<string, string>>;
-
-  /** `settings`: more lines of its properties file. */
-  constructor(t: TestContext, groupId: string, port: number, settings: readonly string[] = []) {
-    this.url = `http://127.0.0.1:${port}`;
-    this.#env = {
-      KAFKA_BOOTSTRAP: bootstrap,
-      CONNECT_GROUP: groupId,
-      CONNECT_PORT: String(port),
-      CONNECT_EXTRA: settings.join('\n'),
-      DEBEZIUM_VERSION: 'none',
-    };
-    t.after(() => this.#run('clean'));
-  }
-
-  start(): Promise<void> {
-    return this.#run('start');
-  }
-
-  stop(): Promise<void> {
-    return this.#run('stop');
-  }
-
-  async pid(): Promise<number> {
-    const services = process.env.SERVICES_DIR ?? join(import.meta.dirname, '../../.services');
-    return Number(await readFile(join(services, `connect-${new URL(this.url).port}`, 'pid'), 'utf8'));
-  }
-
-  #run(verb: string): Promise<void> {
-    return runScript('connect-debezium.sh', verb, this.#env);
-  }
-}
 
 interface Shown {
   readonly status: {
