@@ -95,9 +95,9 @@ export async function runClusterFaults(t: TestContext, options: ClusterFaultsOpt
     await doubles.stop();
   }
   for (const text of table(happened)) options.report(text);
-  assert.deepEqual(doubles.found, [], 'tasks ran on two workers');
   try {
     options.report(await run.check());
+    assert.deepEqual(doubles.found, [], 'tasks ran on two workers');
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${run.outputs()}`, { cause: error });
   }
