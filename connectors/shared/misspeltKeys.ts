@@ -3,6 +3,7 @@
  * what is captured or written without a word. The worker warns of other unknown keys.
  */
 import type { Config, ConfigError } from '../../runtime/api/index.ts';
+import { isNear } from '../../runtime/api/nearName.ts';
 
 /** Keys that the worker reads, by beginnings: names behind them are free. */
 const FREE =
@@ -38,18 +39,4 @@ export function misspeltKeys(
       if (meant === undefined) return [];
       return [{ key, message: `Unknown configuration ${key}: ${meant} is probably meant` }];
     });
-}
-
-/** Whether two keys differ by at most two letters: left out, put in, or another. */
-function isNear(a: string, b: string): boolean {
-  if (Math.abs(a.length - b.length) > 2) return false;
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)));
-    }
-    row = next;
-  }
-  return row[b.length]! <= 2;
 }

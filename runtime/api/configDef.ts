@@ -100,6 +100,9 @@ const invalid = (value: unknown, name: string, why: string): { error: string } =
   error: `Invalid value ${value === null ? 'null' : String(value)} for configuration ${name}: ${why}`,
 });
 
+/** Where a message does not say itself that there is nothing. */
+const visible = (text: string): string => (text.trim() === '' ? `"${text}"` : text);
+
 /** Parses one value; `raw` undefined = not given. */
 export function parseKey(
   name: string,
@@ -114,7 +117,7 @@ export function parseKey(
   }
   const shown = key.type === 'PASSWORD' ? '[hidden]' : raw;
   const parsed = parseText(key.type, raw);
-  if (parsed === undefined) return invalid(shown, name, typeComplaint(key.type));
+  if (parsed === undefined) return invalid(visible(shown), name, typeComplaint(key.type));
   if (typeof parsed === 'number') {
     if (key.min !== undefined && parsed < key.min) return invalid(shown, name, `Value must be at least ${key.min}`);
     if (key.max !== undefined && parsed > key.max) return invalid(shown, name, `Value must be no more than ${key.max}`);
@@ -122,7 +125,7 @@ export function parseKey(
   if (key.oneOf && typeof parsed === 'string') {
     const same = (a: string): boolean => (key.ignoreCase ? a.toLowerCase() === parsed.toLowerCase() : a === parsed);
     const match = key.oneOf.find(same);
-    if (match === undefined) return invalid(shown, name, `String must be one of: ${key.oneOf.join(', ')}`);
+    if (match === undefined) return invalid(visible(shown), name, `String must be one of: ${key.oneOf.join(', ')}`);
     return { value: match };
   }
   const complaint = key.check ? key.check(parsed as never) : null;

@@ -1,13 +1,10 @@
 /** The worker's configuration with the placeholders of its config providers resolved, so that secrets need not stand in the worker's own file either. */
 import { ConfigResolver } from '../config/configResolver.ts';
-import { loadWorkerConfig, type WorkerConfigSources } from '../config/loadWorkerConfig.ts';
-import type { WorkerConfig } from '../config/workerConfig.ts';
+import { type LoadedWorkerConfig, loadWorkerConfig, type WorkerConfigSources } from '../config/loadWorkerConfig.ts';
 import { PluginRegistry } from '../worker/pluginRegistry.ts';
 import { pluginModules } from './pluginModules.ts';
 
-export async function resolvedWorkerConfig(
-  sources: WorkerConfigSources,
-): Promise<{ config: WorkerConfig; ignored: readonly string[] }> {
+export async function resolvedWorkerConfig(sources: WorkerConfigSources): Promise<LoadedWorkerConfig> {
   const loaded = loadWorkerConfig(sources);
   const { config, ignored } = loaded;
   if (config['config.providers'].length === 0) return loaded;

@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { ConnectError, type Logger } from '../api/index.ts';
 import { EmbeddedRegistry } from '../broker/embedded/embeddedRegistry.ts';
 import { registryApi } from '../broker/embedded/registryApi.ts';
+import type { IgnoredKey } from '../config/loadWorkerConfig.ts';
 import { SecretMask, secretsOf } from '../config/secretMask.ts';
 import type { WorkerConfig } from '../config/workerConfig.ts';
 import type { Herder } from '../herder/herder.ts';
@@ -41,13 +42,21 @@ const brokerRetryMs = 2_000;
 const maxBrokerRetryMs = 30_000;
 
 /** Resolves with the exit code; rejects with what ended the worker. */
-export async function runWorker(config: WorkerConfig, ignored: readonly string[], kind: WorkerKind): Promise<number> {
+export async function runWorker(
+  config: WorkerConfig,
+  ignored: readonly IgnoredKey[],
+  kind: WorkerKind,
+): Promise<number> {
   const levels = new LogLevels(LogLevels.parse(config['log.level'])!);
   const secrets = new SecretMask();
   secrets.set(workerSecrets, secretsOf(config.raw, config.raw));
   const logger = createLogger(levels, secrets);
   if (ignored.length > 0) {
-    logger.warn({ keys: ignored }, `these configuration keys mean nothing here: ${ignored.join(', ')}`);
+    const shown = ignored.map(({ key, meant }) => (meant === null ? key : `${key} (${meant} is probably meant)`));
+    logger.warn(
+      { keys: ignored.map(({ key }) => key) },
+      `these configuration keys mean nothing here: ${shown.join(', ')}`,
+    );
   }
   process.on('unhandledRejection', error => logger.error({ err: error }, 'unexpected error; the worker goes on'));
   const signal = endSignal();

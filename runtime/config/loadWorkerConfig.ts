@@ -1,12 +1,13 @@
 /**
  * Builds the WorkerConfig from a file, the environment and flags (in rising precedence), checked by a convict schema made from the worker's keys.
- * Rejects with CONFIG_INVALID naming every bad key. Keys that mean nothing here come back in `ignored`, for one warning.
+ * Rejects with CONFIG_INVALID naming every bad key. Keys that mean nothing here come back in `ignored`, for one warning, and with them what is probably meant.
  */
 import { resolve } from 'node:path';
 import convict from 'convict';
 import { ConnectError } from '../../schemas/errors.ts';
 import { type ConfigKey, type ConfigValues, parseKey } from '../api/configDef.ts';
 import type { Config } from '../api/connector.ts';
+import { isNear } from '../api/nearName.ts';
 import type { BrokerSettings } from '../broker/port.ts';
 import { type RegistrySettings, type WorkerConfig, withPrefix } from './workerConfig.ts';
 import { workerConfigDef, workerKeys } from './workerKeys.ts';
@@ -17,7 +18,18 @@ export interface WorkerConfigSources {
   readonly flags?: Config;
 }
 
-export function loadWorkerConfig(sources: WorkerConfigSources): { config: WorkerConfig; ignored: readonly string[] } {
+export interface IgnoredKey {
+  readonly key: string;
+  /** The known key that it nearly is. */
+  readonly meant: string | null;
+}
+
+export interface LoadedWorkerConfig {
+  readonly config: WorkerConfig;
+  readonly ignored: readonly IgnoredKey[];
+}
+
+export function loadWorkerConfig(sources: WorkerConfigSources): LoadedWorkerConfig {
   const file = sources.file ?? {};
   const environment = environmentConfig(sources.environment ?? {});
   const flags = sources.flags ?? {};
@@ -41,7 +53,8 @@ export function loadWorkerConfig(sources: WorkerConfigSources): { config: Worker
     config,
     ignored: Object.keys({ ...file, ...flags })
       .filter(key => !isMeaningful(key))
-      .sort(),
+      .sort()
+      .map(key => ({ key, meant: Object.keys(workerKeys).find(known => isNear(known, key)) ?? null })),
   };
 }
 

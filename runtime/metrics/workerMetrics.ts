@@ -147,7 +147,7 @@ export class WorkerMetrics {
     const registry = await this.#registry;
     for (const metric of this.#metrics.values()) metric.reset();
     this.#fill(await import('prom-client'), registry);
-    return registry.metrics();
+    return withoutNaN(await registry.metrics());
   }
 
   async #createRegistry(): Promise<Registry> {
@@ -234,6 +234,9 @@ export class WorkerMetrics {
     }
   }
 }
+
+/** Of what has no value yet, such as the lag of an event loop that was not measured before. */
+const withoutNaN = (text: string): string => text.replace(/^\S.* Nan\n/gim, '');
 
 /** Everything was reset before: adding sets. */
 type SetValue = (name: string, help: string, labels: Record<string, string>, value: number) => void;

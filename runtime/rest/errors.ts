@@ -48,6 +48,8 @@ export function statusOf(error: unknown): number {
 export function sendError(reply: FastifyReply, error: unknown): FastifyReply {
   const status = statusOf(error);
   if (status === 503) reply.header('retry-after', '1');
+  // The text of the body is Kafka Connect's: what would be taken stands where HTTP has it.
+  if (status === 415) reply.header('accept', 'application/json');
   const message = error instanceof Error ? error.message : String(error);
   return reply.code(status).type('application/json').send({ error_code: status, message });
 }

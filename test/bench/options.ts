@@ -49,9 +49,10 @@ export interface Options {
 
 export const USAGE = `usage: npm run bench -- <case> [--broker kafka|embedded] [--peer] [--records N] [--columns 3|26] [--runs N] [--connections N]
   topic-to-pg [--existing]           into a table that has all the keys
+  cluster-scale [--peer]             500 connectors with two tasks each; with --peer one, which Kafka Connect runs too
   pg-to-pg [--backlog [--far]]       what 50 clients of pgbench left; into a target with durable commits, 2 ms away
 cases: ${CASES.join(', ')}
---records defaults to 1,000,000, with --peer to 300,000, with --backlog to 800,000; --runs to 3. rebalance and cluster-scale take no options.`;
+--records defaults to 1,000,000, with --peer to 300,000, with --backlog to 800,000; --runs to 3. rebalance takes no options.`;
 
 /** Throws an Error with the usage for anything else. */
 export function parseOptions(argv: readonly string[]): Options {

@@ -7,16 +7,20 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import type { BrokerSettings } from '../../runtime/broker/port.ts';
+import { JavaWorker } from '../services/javaWorker.ts';
 import { LocalKafka, runScript } from '../services/localKafka.ts';
 import { LocalMysql } from '../services/localMysql.ts';
 import { freePort, LocalPostgres } from '../services/localPostgres.ts';
 import { WorkerProcess } from '../services/workerProcess.ts';
+import type { ClusterWorker } from './cases/clusterScale.ts';
 import { ConnectRest } from './connectRest.ts';
 import { NEEDS, type Options } from './options.ts';
 import { progress } from './report.ts';
 
 const BROKER_JVM_OPTIONS = '-Xms512m -Xmx1g';
 const PEER_JVM_OPTIONS = '-Xms512m -Xmx1g';
+/** Small at first, so that resident memory tells what is needed. */
+const CLUSTER_JVM_OPTIONS = '-Xms64m -Xmx1g';
 const CONVERTER_PLUGIN = 'io.apicurio:apicurio-registry-utils-converter:2.6.13.Final';
 
 /** A worker with Connect's REST API, ours or the peer. */
@@ -146,6 +150,16 @@ export class Servers {
     const worker = await WorkerProcess.start([...args, ...settings.flatMap(s => ['--set', s])], {}, 'worker');
     this.#cleanups.push(() => worker.stop());
     return worker;
+  }
+
+  /** One of a cluster of Kafka Connect's own, with the FileStream connectors. */
+  async startPeerClusterWorker(groupId: string): Promise<ClusterWorker> {
+    if (this.#kafka === null) throw new Error('Java Kafka Connect needs --broker kafka');
+    const { bootstrapServers: bootstrap } = this.#kafka;
+    const worker = new JavaWorker({ bootstrap, groupId, port: await freePort(), jvmOptions: CLUSTER_JVM_OPTIONS });
+    this.#cleanups.push(() => worker.clean());
+    await worker.start();
+    return { url: worker.url, pid: () => worker.pid(), stop: () => worker.stop(), restart: () => worker.start() };
   }
 
   /** Java Kafka Connect with Debezium and Apicurio's Avro converter in Confluent's wire format. */

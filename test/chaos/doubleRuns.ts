@@ -24,10 +24,18 @@ export class DoubleRuns {
   }
 
   async #watch(workers: readonly WorkerProcess[]): Promise<void> {
+    const since = new Map<string, Date>();
+    const note = (task: string): void => {
+      this.found.push(`${task} from ${since.get(task)!.toISOString()} to ${new Date().toISOString()}`);
+      since.delete(task);
+    };
     while (!this.#done.signal.aborted) {
-      for (const task of await runTwice(workers)) this.found.push(`${task} at ${new Date().toISOString()}`);
+      const twice = new Set(await runTwice(workers));
+      for (const task of [...since.keys()]) if (!twice.has(task)) note(task);
+      for (const task of twice) if (!since.has(task)) since.set(task, new Date());
       await delay(LOOK_MS);
     }
+    for (const task of [...since.keys()]) note(task);
   }
 }
 

@@ -82,6 +82,10 @@ test('workers come, leave in order and are killed: work moves, comes back, and n
     [...(await cluster.placement(first)).values()].every(at => at !== `RUNNING@${host}`);
   await waitUntil('nothing seems to run on the killed worker', 2 * sessionTimeoutMs, isGone);
   t.diagnostic(`the killed worker's tasks read UNASSIGNED after ${Date.now() - killedMs} ms`);
+  assert.match(
+    first.output,
+    new RegExp(`worker ${second.url}/ is not in the cluster any more; what it ran goes to others in`),
+  );
   await second.restart();
   await cluster.settled(first, parts, [first, second], rebalanceMs);
   assert.deepEqual(await cluster.placement(first), before);

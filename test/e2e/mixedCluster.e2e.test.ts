@@ -3,11 +3,11 @@ import { appendFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
-import { isDeepStrictEqual } from 'node:util';
-import { runScript } from '../services/localKafka.ts';
+import { test } from 'node:test';
+import { JavaWorker } from '../services/javaWorker.ts';
 import { freePort } from '../services/localPostgres.ts';
 import { waitUntil } from '../services/waitUntil.ts';
+import { agreed, takeOverMs } from './agreedStatus.ts';
 import { bootstrap, ClusterProcesses, topicValues } from './clusterProcesses.ts';
 
 const settings = [
@@ -17,70 +17,14 @@ const settings = [
   'task.threads=1',
   'scheduled.rebalance.max.delay.ms=0',
 ];
-const takeOverMs = 30_000;
 const sources = ['one', 'two'] as const;
-
-/** Kafka Connect itself, in the same group. */
-class JavaWorker {
-  readonly url: string;
-  readonly #env: Readonly<Record<string, string>>;
-
-  constructor(t: TestContext, groupId: string, port: number) {
-    this.url = `http://127.0.0.1:${port}`;
-    this.#env = {
-      KAFKA_BOOTSTRAP: bootstrap,
-      CONNECT_GROUP: groupId,
-      CONNECT_PORT: String(port),
-      DEBEZIUM_VERSION: 'none',
-    };
-    t.after(() => this.#run('clean'));
-  }
-
-  start(): Promise<void> {
-    return this.#run('start');
-  }
-
-  stop(): Promise<void> {
-    return this.#run('stop');
-  }
-
-  #run(verb: string): Promise<void> {
-    return runScript('connect-debezium.sh', verb, this.#env);
-  }
-}
-
-interface Shown {
-  readonly status: {
-    readonly connector: { readonly state: string; readonly worker_id: string };
-    readonly tasks: readonly { readonly state: string; readonly worker_id: string }[];
-  };
-}
-
-async function shown(url: string): Promise<Record<string, Shown>> {
-  const answer = await fetch(`${url}/connectors?expand=status&expand=info`);
-  assert.equal(answer.status, 200);
-  return (await answer.json()) as Record<string, Shown>;
-}
-
-/** All parts run, on all of these workers, and every one of them says so alike. */
-async function agreed(urls: readonly string[]): Promise<void> {
-  let seen: unknown;
-  const hosts = urls.map(url => new URL(url).host).sort();
-  await waitUntil(`all runs on ${hosts}`, takeOverMs, async () => {
-    const all = await Promise.all(urls.map(shown));
-    seen = all;
-    const parts = Object.values(all[0]!).flatMap(({ status }) => [status.connector, ...status.tasks]);
-    const used = [...new Set(parts.map(({ worker_id }) => worker_id))].sort();
-    const isRunning = parts.length === 2 * sources.length && parts.every(({ state }) => state === 'RUNNING');
-    return isRunning && used.join() === hosts.join() && all.every(one => isDeepStrictEqual(one, all[0]));
-  }).catch(error => {
-    throw new Error(`${error.message}; seen: ${JSON.stringify(seen)}`);
-  });
-}
+/** Of each a connector and a task. */
+const parts = 2 * sources.length;
 
 test('with a Kafka Connect worker in one group: both lead, show the same, and take over from each other', async t => {
   const cluster = ClusterProcesses.create(t, settings);
-  const java = new JavaWorker(t, cluster.groupId, await freePort());
+  const java = new JavaWorker({ bootstrap, groupId: cluster.groupId, port: await freePort() });
+  t.after(() => java.clean());
   const dir = await mkdtemp(join(tmpdir(), 'millrace-mixed-'));
   t.after(() => rm(dir, { recursive: true, force: true }));
   const topic = `${cluster.groupId}-lines`;
@@ -110,20 +54,20 @@ test('with a Kafka Connect worker in one group: both lead, show the same, and ta
       'value.converter': 'org.apache.kafka.connect.storage.StringConverter',
     });
   }
-  await agreed([ours.url]);
+  await agreed([ours.url], parts);
   await grow();
 
   // Ours leads.
   await java.start();
-  await agreed([ours.url, java.url]);
+  await agreed([ours.url, java.url], parts);
   await grow();
   await ours.stop();
-  await agreed([java.url]);
+  await agreed([java.url], parts);
   await grow();
 
   // Java leads; task configs of what ours runs are sent to it, signed.
   await ours.restart();
-  await agreed([ours.url, java.url]);
+  await agreed([ours.url, java.url], parts);
   await ours.request('PUT', '/connectors/one/config', {
     ...(await ours.request<Record<string, string>>('GET', '/connectors/one/config')),
     'batch.size': '100',
@@ -132,7 +76,7 @@ test('with a Kafka Connect worker in one group: both lead, show the same, and ta
     ...(await ours.request<Record<string, string>>('GET', '/connectors/two/config')),
     'batch.size': '100',
   });
-  await agreed([ours.url, java.url]);
+  await agreed([ours.url, java.url], parts);
   for (const name of sources) {
     await waitUntil(`the task of ${name} has its new configuration`, 30_000, async () => {
       const tasks = await ours.request<{ config: Record<string, string> }[]>('GET', `/connectors/${name}/tasks`);
@@ -141,6 +85,6 @@ test('with a Kafka Connect worker in one group: both lead, show the same, and ta
   }
   await grow();
   await java.stop();
-  await agreed([ours.url]);
+  await agreed([ours.url], parts);
   await grow();
 });

@@ -63,7 +63,7 @@ export class WorkerProcess {
     return this.#output;
   }
 
-  /** What the process logged that no fault outside of it explains: unhandled rejections, and threads that ended by an error. */
+  /** What the process logged that no fault outside of it explains: unhandled rejections, threads that ended by an error, listeners that nobody removes. */
   get complaints(): readonly string[] {
     return this.#complaints;
   }
@@ -111,7 +111,9 @@ export class WorkerProcess {
     const lines = (this.#line + text).split('\n');
     this.#line = lines.pop()!;
     const isComplaint = (line: string): boolean =>
-      line.includes('unexpected error') || (line.includes('a task thread ended') && line.includes('"err"'));
+      line.includes('unexpected error') ||
+      line.includes('MaxListenersExceededWarning') ||
+      (line.includes('a task thread ended') && line.includes('"err"'));
     this.#complaints.push(...lines.filter(isComplaint));
   }
 

@@ -8,7 +8,7 @@ import type { Logger } from '../../api/logger.ts';
 import type { JoinedGroup, Membership, MembershipOptions } from '../port.ts';
 import { backoffMs, pause } from './backoff.ts';
 import type { Address } from './clientSettings.ts';
-import { apis, type JoinAnswer } from './kafkaApis.ts';
+import { apis } from './kafkaApis.ts';
 import type { KafkaCluster } from './kafkaCluster.ts';
 import type { KafkaConnection } from './kafkaConnection.ts';
 import {
@@ -34,10 +34,8 @@ export class GroupMembership implements Membership {
   #memberId = '';
   #generationId = -1;
   #beating: AbortController | null = null;
-  /** When the coordinator last said that this is a member. */
+  /** When what the coordinator last answered was sent: from then on it counts the session. */
   #confirmedMs = 0;
-  /** The group is being completed, which takes up to the rebalance timeout. */
-  #isJoining = false;
   #watch: NodeJS.Timeout | null = null;
 
   constructor(cluster: KafkaCluster, options: MembershipOptions) {
@@ -155,17 +153,12 @@ export class GroupMembership implements Membership {
       protocolType,
       groupProtocols: protocols(),
     };
-    this.#isJoining = true;
-    let joined: JoinAnswer;
-    try {
-      joined = await connection.call(apis.joinGroup, request, rebalanceTimeoutMs);
-      if (joined.errorCode === kafkaCode.memberIdRequired) {
-        this.#memberId = joined.memberId;
-        joined = await connection.call(apis.joinGroup, { ...request, memberId: joined.memberId }, rebalanceTimeoutMs);
-      }
-    } finally {
-      this.#isJoining = false;
-    }
+    const joined = await this.#whileHeardOf(async () => {
+      const answer = await connection.call(apis.joinGroup, request, rebalanceTimeoutMs);
+      if (answer.errorCode !== kafkaCode.memberIdRequired) return answer;
+      this.#memberId = answer.memberId;
+      return connection.call(apis.joinGroup, { ...request, memberId: answer.memberId }, rebalanceTimeoutMs);
+    });
     this.#check('Joining', joined.errorCode);
     const { memberId, leaderId, generationId, groupProtocol: protocol } = joined;
     this.#memberId = memberId;
@@ -173,16 +166,13 @@ export class GroupMembership implements Membership {
       memberId === leaderId
         ? await assign(protocol, joined.members, leaderId, generationId)
         : new Map<string, Buffer>();
-    const synced = await connection.call(
-      apis.syncGroup,
-      {
-        groupId,
-        generationId,
-        memberId,
-        groupInstanceId,
-        groupAssignment: [...assignments].map(([id, memberAssignment]) => ({ memberId: id, memberAssignment })),
-      },
-      rebalanceTimeoutMs,
+    const groupAssignment = [...assignments].map(([id, memberAssignment]) => ({ memberId: id, memberAssignment }));
+    const synced = await this.#whileHeardOf(() =>
+      connection.call(
+        apis.syncGroup,
+        { groupId, generationId, memberId, groupInstanceId, groupAssignment },
+        rebalanceTimeoutMs,
+      ),
     );
     this.#check('Synchronizing with', synced.errorCode);
     this.#generationId = generationId;
@@ -210,8 +200,8 @@ export class GroupMembership implements Membership {
     this.#generationId = -1;
   }
 
-  #confirmed(): number {
-    this.#confirmedMs = Date.now();
+  #confirmed(sentMs = Date.now()): number {
+    this.#confirmedMs = sentMs;
     const { onUnreachable } = this.#options;
     if (onUnreachable !== undefined && this.#watch === null) {
       this.#watch = setInterval(() => this.#look(onUnreachable), watchIntervalMs);
@@ -221,14 +211,57 @@ export class GroupMembership implements Membership {
   }
 
   #look(onUnreachable: () => void): void {
-    const { sessionTimeoutMs, rebalanceTimeoutMs } = this.#options;
-    const limitMs = sessionTimeoutMs + (this.#isJoining ? rebalanceTimeoutMs : 0);
-    if (Date.now() - this.#confirmedMs <= limitMs) return;
+    if (Date.now() - this.#confirmedMs <= this.#options.sessionTimeoutMs) return;
     clearInterval(this.#watch!);
     this.#watch = null;
     this.#stopHeartbeat();
     this.#forget();
     onUnreachable();
+  }
+
+  /**
+   * Joins and syncs are answered when the slowest member is done: that the coordinator is there at all, and this member is still one of its own, is asked
+   * meanwhile, on another connection. Else a member that was cut off then would go on with what others have got by now.
+   */
+  async #whileHeardOf<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#watch === null) return work();
+    const done = new AbortController();
+    this.#confirmUntil(done.signal).catch(error => {
+      this.#logger.warn({ group: this.#options.groupId, error: String(error) }, 'the coordinator cannot be asked');
+    });
+    try {
+      const answer = await work();
+      if (this.#watch !== null) this.#confirmed();
+      return answer;
+    } finally {
+      done.abort();
+    }
+  }
+
+  async #confirmUntil(signal: AbortSignal): Promise<void> {
+    const { groupId, groupInstanceId = null, heartbeatIntervalMs } = this.#options;
+    for (;;) {
+      await pause(heartbeatIntervalMs, signal);
+      if (signal.aborted || !this.isMember) return;
+      const sentMs = Date.now();
+      try {
+        const connection = await this.#cluster.connections.to(await this.#cluster.coordinator(groupId, 'group'));
+        const { errorCode } = await connection.call(apis.heartbeat, {
+          groupId,
+          groupGenerationId: this.#generationId,
+          memberId: this.#memberId,
+          groupInstanceId,
+        });
+        // Its generation may have ended by the join that is under way.
+        const isKnown =
+          errorCode === kafkaCode.none ||
+          errorCode === kafkaCode.rebalanceInProgress ||
+          errorCode === kafkaCode.illegalGeneration;
+        if (isKnown && !signal.aborted) this.#confirmed(sentMs);
+      } catch (error) {
+        if (!isTransient(error)) throw error;
+      }
+    }
   }
 
   #startHeartbeat(): void {
@@ -262,6 +295,7 @@ export class GroupMembership implements Membership {
       await pause(isSettling ? Math.min(settlingIntervalMs, heartbeatIntervalMs) : heartbeatIntervalMs, signal);
       if (signal.aborted) return;
       let code: number;
+      const sentMs = Date.now();
       try {
         const connection = await this.coordinator();
         const answer = await connection.call(apis.heartbeat, {
@@ -278,9 +312,9 @@ export class GroupMembership implements Membership {
       }
       if (signal.aborted) return;
       if (code === kafkaCode.none) {
-        lastSuccess = this.#confirmed();
+        lastSuccess = this.#confirmed(sentMs);
       } else if (code === kafkaCode.rebalanceInProgress) {
-        lastSuccess = this.#confirmed();
+        lastSuccess = this.#confirmed(sentMs);
         // Goes on: it holds the membership while the caller finishes what it does.
         if (!rebalancing) onRejoinNeeded('rebalance');
         rebalancing = true;

@@ -63,6 +63,8 @@ export class ClusterMember {
   #version: ProtocolVersion;
   #generation = 0;
   #owners: ReadonlyMap<string, string> | null = null;
+  /** Of the workers in the last generation that this one led. */
+  #workers: ReadonlySet<string> | null = null;
   #unsynced = 0;
   #lost = false;
   #rejoinWanted = false;
@@ -202,11 +204,17 @@ export class ClusterMember {
   /** The answer to a join may take as long as the slowest member: closing does not wait for it. */
   async #join(): Promise<JoinedGroup> {
     const { signal } = this.#closing;
-    const joining = this.#membership.join(signal);
+    signal.throwIfAborted();
+    let onAbort = (): void => {};
     const closed = new Promise<never>((_, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+      onAbort = () => reject(signal.reason as Error);
+      signal.addEventListener('abort', onAbort, { once: true });
     });
-    return Promise.race([joining, closed]);
+    try {
+      return await Promise.race([this.#membership.join(signal), closed]);
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
   }
 
   async #isSynced({ error, configOffset }: Assignment): Promise<boolean> {
@@ -245,7 +253,10 @@ export class ClusterMember {
       },
       leads ? 'joined the cluster and leads it' : 'joined the cluster',
     );
-    if (!leads) this.#owners = null;
+    if (!leads) {
+      this.#owners = null;
+      this.#workers = null;
+    }
     await this.#hold(new Set([...kept, ...assigned]));
     if (leads && this.#owners !== null) onLeading(this.#owners);
     this.#countRebalance();
@@ -278,6 +289,25 @@ export class ClusterMember {
   async #hold(held: ReadonlySet<string>): Promise<void> {
     this.#held = held;
     await this.#options.onHeld();
+  }
+
+  /** As the leader: which workers are gone, with what they ran, and which are new. */
+  #tellChanges(workers: ReadonlySet<string>, delayMs: number): void {
+    const { logger } = this.#options;
+    const before = this.#workers;
+    this.#workers = workers;
+    if (before === null) return;
+    for (const url of before) {
+      if (workers.has(url)) continue;
+      const ran = [...(this.#owners ?? [])].filter(([, owner]) => owner === url).map(([key]) => key);
+      logger.warn(
+        { worker: url, ran, delayMs },
+        `worker ${url} is not in the cluster any more; ${
+          delayMs > 0 ? `what it ran goes to others in ${delayMs} ms, unless it comes back` : 'others run what it ran'
+        }`,
+      );
+    }
+    for (const url of workers) if (!before.has(url)) logger.info({ worker: url }, `worker ${url} joined the cluster`);
   }
 
   #protocols(): { name: string; metadata: Buffer }[] {
@@ -313,6 +343,7 @@ export class ClusterMember {
     const common = { error, leader, leaderUrl, configOffset: configs.offset };
     const urls = new Map(members.map(({ memberId, url }) => [memberId, url]));
     const owners = new Map<string, string>();
+    let delayMs = 0;
     const answers = new Map<string, Buffer>();
     const answer = (memberId: string, assigned: ReadonlySet<string>, revoked: ReadonlySet<string>, delayMs: number) =>
       answers.set(memberId, encodeAssignment({ ...common, assigned, revoked, delayMs }, version));
@@ -326,7 +357,7 @@ export class ClusterMember {
         answer(memberId, work, nothing, 0);
       }
     } else {
-      const { shares, delayMs } = this.#assignor.assign({
+      const assigned = this.#assignor.assign({
         nowMs: Date.now(),
         generationId,
         lastGenerationId,
@@ -334,13 +365,15 @@ export class ClusterMember {
         members,
         handedOver: config['rebalance.graceful.handover'] ? await handedOver([...urls.values()]) : nothing,
       });
+      delayMs = assigned.delayMs;
       for (const { memberId, held } of members) {
-        const { assigned, revoked } = shares.get(memberId)!;
-        for (const key of held) if (!revoked.has(key)) owners.set(key, urls.get(memberId)!);
-        for (const key of assigned) owners.set(key, urls.get(memberId)!);
-        answer(memberId, assigned, revoked, delayMs);
+        const share = assigned.shares.get(memberId)!;
+        for (const key of held) if (!share.revoked.has(key)) owners.set(key, urls.get(memberId)!);
+        for (const key of share.assigned) owners.set(key, urls.get(memberId)!);
+        answer(memberId, share.assigned, share.revoked, delayMs);
       }
     }
+    this.#tellChanges(new Set(urls.values()), delayMs);
     this.#owners = owners;
     return answers;
   }

@@ -9,7 +9,7 @@ import { fencingRecord } from '../stores/configState.ts';
 import type { ConfigStore } from '../stores/configStore.ts';
 
 export interface ZombieFencingOptions {
-  readonly broker: Broker;
+  readonly broker: Pick<Broker, 'producer'>;
   readonly groupId: string;
   readonly configs: ConfigStore;
   /** Throws where another worker leads. */

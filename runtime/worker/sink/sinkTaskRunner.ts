@@ -18,6 +18,7 @@ import { TransformChain } from '../transformChain.ts';
 import type { TaskRequest } from '../types.ts';
 import { BatchReader } from './batchReader.ts';
 import { DeadLetterQueue } from './deadLetterQueue.ts';
+import { warnOfMissingTopics } from './missingTopics.ts';
 import { keyOf } from './partitionState.ts';
 import { SinkDelivery } from './sinkDelivery.ts';
 
@@ -94,6 +95,7 @@ export class SinkTaskRunner implements TaskRunner {
     };
     await task.start(taskConfig, context);
     await consumer.subscribe(topics);
+    if (id.task === 0) await warnOfMissingTopics(topics, broker, logger);
     control.started();
     try {
       await this.#loop(consumer, reader, delivery, settings.isolation ?? 'read_uncommitted');

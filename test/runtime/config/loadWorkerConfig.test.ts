@@ -37,7 +37,18 @@ test('a stock connect-standalone.properties works; keys without meaning are name
   });
   assert.deepEqual(config.registry, { kind: 'rest', config: {} });
   assert.equal(config.raw['producer.compression.type'], 'lz4');
-  assert.deepEqual(ignored, ['offset.storage.file.filename', 'plugin.discovery']);
+  assert.deepEqual(ignored, [
+    { key: 'offset.storage.file.filename', meant: null },
+    { key: 'plugin.discovery', meant: null },
+  ]);
+});
+
+test('of an unknown key that nearly is a known one, that one is named', () => {
+  const { ignored } = loadWorkerConfig({ flags: { 'offset.flush.intervall.ms': '1', 'something.else.entirely': 'x' } });
+  assert.deepEqual(ignored, [
+    { key: 'offset.flush.intervall.ms', meant: 'offset.flush.interval.ms' },
+    { key: 'something.else.entirely', meant: null },
+  ]);
 });
 
 test('flags win over environment, environment over file', () => {

@@ -42,6 +42,9 @@ test('before the worker is ready: health says so; other headers, CORS and the Op
   assert.equal(preflight.headers.get('access-control-allow-methods'), 'GET,PUT');
   const stranger = await get('/connectors', { headers: { origin: 'http://evil.example' } });
   assert.equal(stranger.headers.get('access-control-allow-origin'), null);
+  const text = await get('/connectors', { method: 'POST', body: '{}', headers: { 'content-type': 'text/plain' } });
+  assert.equal(text.status, 415);
+  assert.equal(text.headers.get('accept'), 'application/json');
   const document = (await (await get('/openapi.json')).json()) as { paths: Record<string, object> };
   assert.deepEqual(Object.keys(document.paths['/connectors/{name}/config']!).sort(), ['get', 'patch', 'put']);
   assert.equal(document.paths['/connectors/{name}/fence'], undefined);

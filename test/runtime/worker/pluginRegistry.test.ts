@@ -18,6 +18,7 @@ test('plugins are found by full, simple and short name', async () => {
     message:
       /^Failed to find any class that implements Connector and which name matches nope, available connectors are: /,
   });
+  assert.throws(() => plugins.connector('FileStreamSorce'), /\. FileStreamSource is probably meant$/);
   await assert.rejects(plugins.load('nope', 'converter'), { message: 'Class nope could not be found.' });
 });
 

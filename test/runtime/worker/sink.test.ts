@@ -38,6 +38,20 @@ test('a sink gets its records in order, commits, and goes on from the committed 
   assert.equal(values('s1')[500], 'late');
 });
 
+test('a sink says which of its topics do not exist, and reads them once they do', async t => {
+  const w = await TestWorker.start(t);
+  await w.write('there', numbered(1));
+  await w.run('s0', { ...keeping, topics: 'there,missing' });
+  await arrived('s0', 1);
+  const warnings = w.lines.filter(({ level, message }) => level === 'warn' && message.includes('do not exist'));
+  assert.deepEqual(
+    warnings.map(({ fields }) => fields.topics),
+    [['missing']],
+  );
+  await w.write('missing', numbered(1));
+  await arrived('s0', 2);
+});
+
 test('a retriable put gets the same batches again, and no offset passes them', async t => {
   const w = await TestWorker.start(t);
   let failures = 0;
