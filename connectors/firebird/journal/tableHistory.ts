@@ -7,7 +7,7 @@ import type { RecordFormat } from './recordFormat.ts';
 import { TableState } from './tableState.ts';
 import type { TimeZones } from './temporal.ts';
 
-/** By name. A dropped table stays until its name is used again: blocks of open transactions may still have records of it. */
+/** By name. No record of a table follows the commit that dropped it: DROP fails while a transaction that is open has used the table. */
 export type Tables = ReadonlyMap<string, TableState>;
 
 export const comparePositions = (a: JournalPosition, b: JournalPosition): number =>
@@ -68,6 +68,7 @@ export class TableHistory {
       const before = this.#states.get(entry.relation);
       if (entry.dropped === true) {
         this.#states.delete(entry.relation);
+        if (before !== undefined && tables.get(before.name) === before) tables.delete(before.name);
         continue;
       }
       if (before !== undefined && before.name !== entry.name && tables.get(before.name) === before) {

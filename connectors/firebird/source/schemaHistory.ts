@@ -8,12 +8,15 @@ import {
   type HistoryEntry,
   type JournalMetadata,
   type JournalPosition,
+  type NamedField,
   parseMetadata,
   type RelationFormats,
 } from '../journal/metadata.ts';
 import type { RecordFormat } from '../journal/recordFormat.ts';
 import { comparePositions, TableHistory } from '../journal/tableHistory.ts';
 import type { Catalog, CatalogTable } from './catalog.ts';
+import { compareStamps, LONG_AGO } from './commitStamp.ts';
+import { type DdlTarget, ddlTargets } from './ddlTargets.ts';
 
 const START: JournalPosition = { sequence: 0, offset: 0 };
 
@@ -76,8 +79,8 @@ export class SchemaHistory {
   }
 
   /**
-   * What the DDL of a transaction left behind at `position`, from a catalogue read after it. The database may be ahead: a table that got several formats since
-   * is taken one format further by each transaction whose statements name it.
+   * What the DDL of a transaction left behind at `position`, from a catalogue that shows it. The database may be ahead: what later transactions made of a table
+   * waits for them, and one that got several formats since is taken one format further by each that alters it.
    */
   async add(
     catalog: Catalog,
@@ -86,35 +89,41 @@ export class SchemaHistory {
     statements: readonly string[],
     tables: TableHistory,
   ): Promise<void> {
+    const stamp = catalog.stamp ?? { ...LONG_AGO, tnx };
+    const targets = statements.flatMap(ddlTargets);
+    const relations = mergeFormats(this.#metadata.relations, catalog.relations);
+    const formatsOf = new Map(relations.map(({ id, formats }) => [id, formats]));
     const known = this.#latest();
     const entries: HistoryEntry[] = [];
     for (const table of catalog.tables) {
-      const before = known.get(table.relation);
+      const latest = known.get(table.relation);
       known.delete(table.relation);
-      if (before === undefined || before.dropped === true) {
-        entries.push(
-          entryOf(
-            { ...table, format: before === undefined ? firstFormat(catalog, table) : table.format },
-            tnx,
-            position,
-          ),
-        );
-        continue;
+      const before = latest === undefined || latest.dropped === true || latest.name !== table.name ? null : latest;
+      const isLater = compareStamps(table.changed, stamp) > 0;
+      if (before === null) {
+        if (compareStamps(table.created, stamp) > 0) continue;
+        const first = formatsOf.get(table.relation)?.[0];
+        const made = isLater && first !== undefined ? asOf(first, table, null, columnsFor(table, targets)) : table;
+        entries.push(entryOf(made, tnx, position));
+      } else if (shapeOf(before) !== shapeOf(table)) {
+        if (!isLater) entries.push(entryOf(table, tnx, position));
+        else if (table.format > before.format && targets.some(target => isAltered(target, table))) {
+          const next = formatsOf.get(table.relation)?.find(({ format }) => format === before.format + 1);
+          if (next !== undefined) {
+            entries.push(entryOf(asOf(next, table, before, columnsFor(table, targets)), tnx, position));
+          }
+        }
       }
-      if (shapeOf(before) === shapeOf(table)) continue;
-      const isAhead = table.format > before.format + 1;
-      const isNamed = statements.some(
-        sql => sql.toUpperCase().includes(before.name.toUpperCase()) || /\bdomain\b/i.test(sql),
-      );
-      if (table.format !== before.format && !isNamed) continue;
-      entries.push(entryOf(isAhead ? { ...table, format: before.format + 1 } : table, tnx, position));
     }
     for (const [relation, before] of known) {
       if (before.dropped === true) continue;
-      const isNamed = statements.some(sql => sql.toUpperCase().includes(before.name.toUpperCase()));
-      if (isNamed) entries.push({ tnx, position, relation, dropped: true });
+      const isDropped = targets.some(
+        ({ verb, kind, name }) => kind === 'table' && (verb === 'drop' || verb === 'recreate') && name === before.name,
+      );
+      if (isDropped) entries.push({ tnx, position, relation, dropped: true });
     }
-    const relations = mergeFormats(this.#metadata.relations, catalog.relations);
+    // A table that is made takes the name of one that was dropped.
+    entries.sort((a, b) => Number(b.dropped === true) - Number(a.dropped === true));
     const history = [...this.#metadata.history, ...entries];
     this.#metadata = { ...this.#metadata, relations, history, learned: position };
     await this.#save();
@@ -162,21 +171,51 @@ const entryOf = (
   key,
 });
 
-/** Of a table that is new here; the first one that the database still describes. */
-function firstFormat(catalog: Catalog, table: CatalogTable): number {
-  return catalog.relations.find(of => of.id === table.relation)?.formats[0]?.format ?? table.format;
+const isAltered = ({ verb, kind, name }: DdlTarget, table: CatalogTable): boolean =>
+  verb === 'alter' && (kind === 'table' ? name === table.name : table.domains.has(name));
+
+const columnsFor = (table: CatalogTable, targets: readonly DdlTarget[]): string[] =>
+  targets.filter(({ verb, name }) => verb !== 'drop' && name === table.name).flatMap(({ columns }) => columns);
+
+/**
+ * The table with a format that it had, before what came since: columns that are in it, under the names that were known, else those of now. For one that was
+ * added and dropped since, only the statement tells the name: `added` are the columns that it names.
+ */
+function asOf(
+  format: RecordFormat,
+  table: CatalogTable,
+  before: { readonly fields: readonly NamedField[]; readonly key?: readonly string[] } | null,
+  added: readonly string[],
+): CatalogTable {
+  const isIn = ({ id, computed }: NamedField): boolean => {
+    const field = format.fields[id];
+    return field !== undefined && (computed === true || field.offset > 0);
+  };
+  const known = new Set([...(before?.fields ?? []), ...table.fields].map(({ id }) => id));
+  const kept = (before?.fields ?? []).filter(isIn);
+  const isKept = new Set(kept.map(({ id }) => id));
+  const fields = [...kept, ...table.fields.filter(field => isIn(field) && !isKept.has(field.id))];
+  // Ids are given out in the order of the statement, and never twice in a table's life.
+  const first = before === null ? 0 : 1 + Math.max(-1, ...before.fields.map(({ id }) => id));
+  for (let id = Math.max(first, format.fields.length - added.length); id < format.fields.length; id++) {
+    const name = added[id - (format.fields.length - added.length)]!;
+    if (known.has(id) || format.fields[id]!.offset === 0) continue;
+    fields.push({ id, name, position: 1 + Math.max(-1, ...fields.map(({ position }) => position)) });
+  }
+  const names = new Set(fields.map(({ name }) => name));
+  const key = [before?.key ?? [], table.key].find(of => of.length > 0 && of.every(name => names.has(name))) ?? [];
+  return { ...table, format: format.format, fields, key };
 }
 
+/** What was read last wins: the number of a format that a failed DDL left behind is used again. */
 function mergeFormats(known: readonly RelationFormats[], now: readonly RelationFormats[]): readonly RelationFormats[] {
-  let isChanged = false;
   const merged = new Map(known.map(relation => [relation.id, relation]));
   for (const relation of now) {
     const before = merged.get(relation.id);
-    const numbers = new Set(before?.formats.map(of => of.format));
-    const added: RecordFormat[] = relation.formats.filter(of => !numbers.has(of.format));
-    if (before !== undefined && added.length === 0 && before.name === relation.name) continue;
-    isChanged = true;
-    merged.set(relation.id, { ...relation, formats: [...(before?.formats ?? []), ...added] });
+    // Another name: the number of the table was used again.
+    const formats = new Map(before?.name === relation.name ? before.formats.map(of => [of.format, of]) : []);
+    for (const of of relation.formats) formats.set(of.format, of);
+    merged.set(relation.id, { ...relation, formats: [...formats.values()].sort((a, b) => a.format - b.format) });
   }
-  return isChanged ? [...merged.values()] : known;
+  return [...merged.values()];
 }

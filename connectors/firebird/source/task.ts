@@ -14,7 +14,7 @@ import { Heartbeats } from '../../shared/heartbeats.ts';
 import { idle } from '../../shared/idle.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import { parseSettings, type SourceSettings } from '../config.ts';
-import { connect, type Database, disconnect, firebirdError } from '../connection.ts';
+import { connect, type Database, disconnect, type FirebirdAddress, firebirdError } from '../connection.ts';
 import type { JournalPosition } from '../journal/metadata.ts';
 import { SEGMENT_HEADER_BYTES } from '../journal/segmentHeader.ts';
 import type { TableHistory } from '../journal/tableHistory.ts';
@@ -187,7 +187,8 @@ export class FirebirdSourceTask implements SourceTask {
     const deadline = performance.now() + errorTimeoutMs;
     for (;;) {
       try {
-        const catalog = await this.#session.use(database => readCatalog(database, null));
+        const catalog = await this.#session.use(database => readCatalog(database, null, transaction.number));
+        if (catalog.stamp === null) throw notCommitted(transaction, address);
         await this.#history.add(catalog, transaction.number, position, transaction.statements, tables);
         return;
       } catch (error) {
@@ -276,3 +277,11 @@ export class FirebirdSourceTask implements SourceTask {
     await this.#session?.close();
   }
 }
+
+/** The COMMIT is in the journal before it is in the database. */
+const notCommitted = ({ number }: OpenTransaction, { host, port }: FirebirdAddress): ConnectError =>
+  new ConnectError(
+    'FB_UNREACHABLE',
+    `Firebird at ${host}:${port} does not show yet what transaction ${number} has left behind.`,
+    { retriable: true },
+  );

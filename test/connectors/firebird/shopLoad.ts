@@ -28,8 +28,10 @@ const DDL: readonly string[] = [
   'alter table PAIR alter column V type varchar(90)',
   'alter table ITEM add E2 varchar(30), add E3 blob sub_type text',
   'alter table ITEM alter column V type varchar(120)',
-  'create sequence LATER_ID',
+  'recreate sequence LATER_ID',
 ];
+/** Firebird takes 255 formats of a table. */
+const MAX_STORM = 120;
 
 /** Numbers in [0, below) from a seed (mulberry32). */
 export function randomFrom(seed: number): (below: number) => number {
@@ -50,6 +52,7 @@ export class ShopClient {
   readonly #doesDdl: boolean;
   #connection: Database | null = null;
   #ddl = 0;
+  #storms = 0;
   /** Of which the server said that it has them. */
   commits = 0;
   losses = 0;
@@ -170,14 +173,11 @@ export class ShopClient {
   /** The next DDL, which may be there already where its answer was lost; then rows of what it made. */
   async #change(connection: Database): Promise<void> {
     const sql = DDL[this.#ddl];
-    if (sql !== undefined) {
-      await connection.queryAsync(sql).catch((error: unknown) => {
-        if (isLoss(error) || !/already exists|duplicate value|violation of primary or unique key/i.test(String(error)))
-          throw error;
-      });
-      this.#ddl++;
-    }
     const random = this.#random;
+    if (sql !== undefined) {
+      await this.#alter(connection, sql);
+      this.#ddl++;
+    } else await this.#storm(connection);
     if (this.#ddl >= 1) await connection.queryAsync(`update ITEM set E1 = ${random(1e6)} where ID < ${random(4000)}`);
     if (this.#ddl >= 2)
       await connection.queryAsync(
@@ -185,6 +185,48 @@ export class ShopClient {
       );
     if (this.#ddl >= 4)
       await connection.queryAsync(`update ITEM set E2 = 'e${random(1e6)}', E3 = 'more' where ID < ${random(4000)}`);
+  }
+
+  /** Columns come and go, and DDL fails at its commit, so that the number of its format is used again. */
+  async #storm(connection: Database): Promise<void> {
+    const n = this.#storms++;
+    if (n >= MAX_STORM) return;
+    const column = `T${this.#seed}_${n - (n % 3)}`;
+    switch (n % 3) {
+      case 0:
+        await this.#alter(connection, `alter table ITEM add ${column} varchar(${1 + this.#random(40)})`);
+        await connection.queryAsync(`update ITEM set ${column} = 'x' where ID < ${this.#random(4000)}`);
+        break;
+      case 1:
+        await this.#fail(connection, `alter table ITEM add LOST char(${1 + this.#random(40)})`);
+        break;
+      default:
+        await this.#alter(connection, `alter table ITEM drop ${column}, add ${column}B bigint`);
+        await connection.queryAsync(`update ITEM set ${column}B = 1 where ID < ${this.#random(4000)}`);
+    }
+  }
+
+  async #alter(connection: Database, sql: string): Promise<void> {
+    await connection.queryAsync(sql).catch((error: unknown) => {
+      const isThere = /already exists|duplicate value|violation of primary or unique key|not found|does not/i;
+      if (isLoss(error) || !isThere.test(String(error))) throw error;
+    });
+  }
+
+  /** In one transaction with an index that cannot be made. */
+  async #fail(connection: Database, sql: string): Promise<void> {
+    const transaction = await connection.transactionAsync();
+    await transaction.queryAsync(sql);
+    await transaction.queryAsync('create unique index LOST on ITEM computed by (1)');
+    await transaction.commitAsync().then(
+      () => {
+        throw new Error('the index was made');
+      },
+      (error: unknown) => {
+        if (!/duplicate value/i.test(String(error))) throw error;
+      },
+    );
+    await transaction.rollbackAsync();
   }
 
   /** Whether all DDL was made. */

@@ -1,0 +1,114 @@
+/** Layouts of records while tables are changed, made again, or fail to be changed, near to the source and while it is behind. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { disconnect } from '../../../connectors/firebird/connection.ts';
+import { type FirebirdVersion, TestFirebird } from '../../services/localFirebird.ts';
+import { type Change, FirebirdHarness } from './sourceHarness.ts';
+
+const rowsOf = (changes: readonly Change[], table: string): unknown[] =>
+  changes.filter(change => change.table === table && change.op !== null).map(({ op, after }) => [op, after]);
+
+/** A transaction of DDL that fails at its commit. */
+async function fails(database: TestFirebird, ...statements: readonly string[]): Promise<void> {
+  const connection = await database.connect();
+  const transaction = await connection.transactionAsync();
+  const run = async (): Promise<void> => {
+    for (const statement of statements) await transaction.queryAsync(statement);
+    await transaction.commitAsync();
+  };
+  try {
+    await assert.rejects(run(), /duplicate value/);
+    await transaction.rollbackAsync();
+  } finally {
+    await disconnect(connection);
+  }
+}
+
+// They wait for the server's archiving most of the time.
+describe('layouts', { concurrency: true }, () => {
+  for (const version of [4, 5] as readonly FirebirdVersion[]) {
+    test(`Firebird ${version}: the number of a format that a failed DDL left behind is used again`, async t => {
+      const database = await TestFirebird.create(t, version);
+      await database.run(
+        'create table X (A integer not null primary key, B integer)',
+        'create table Y (A integer not null primary key)',
+        'insert into X values (1, 1)',
+        'insert into X values (2, 1)',
+      );
+      const source = new FirebirdHarness(t, database);
+      await source.start();
+      await fails(database, 'alter table X add LOST bigint', 'create unique index XU on X (B)');
+      // With this DDL the source reads the formats, that of the failed one among them.
+      await database.run('alter table Y add V integer', 'insert into Y values (1, 10)');
+      await source.pollUntil('the row of Y', changes => changes.some(change => change.table === 'Y'));
+      await database.run('alter table X add C varchar(100)', "insert into X values (3, 1, 'c')");
+      await source.pollUntil('the row of X', changes => changes.some(change => change.after?.A === 3));
+      // Of the same length as the format that fails before it.
+      await fails(database, 'alter table X add LOST integer', 'create unique index XU on X (B)');
+      await database.run('alter table Y add W integer', 'insert into Y values (2, 20, 200)');
+      await source.pollUntil('the row of Y', changes => changes.some(change => change.after?.W === 200));
+      await database.run('alter table X add D date', "insert into X values (4, 1, 'd', date '2024-02-29')");
+      await source.pollUntil('the row of X', changes => changes.some(change => change.after?.A === 4));
+      assert.deepEqual(rowsOf(source.changes, 'X').slice(2), [
+        ['c', { A: 3, B: 1, C: 'c' }],
+        ['c', { A: 4, B: 1, C: 'd', D: 19782 }],
+      ]);
+    });
+
+    test(`Firebird ${version}: a table is dropped and made again while the source is behind`, async t => {
+      const database = await TestFirebird.create(t, version);
+      await database.run('create table X (A integer not null primary key, B integer)', 'insert into X values (1, 1)');
+      const source = new FirebirdHarness(t, database);
+      await source.start();
+      await source.pollUntil('the end of the snapshot', () => source.offset?.segment !== undefined);
+      await source.commit();
+      await source.stop();
+      await database.run(
+        'insert into X values (2, 2)',
+        'create table OTHER (A integer not null primary key)',
+        'insert into X values (3, 3)',
+        'drop table X',
+        'create table X (A integer not null primary key, C date)',
+        "insert into X values (4, date '2024-02-29')",
+      );
+      await source.start();
+      await source.pollUntil('the last row', changes => changes.some(change => change.after?.A === 4));
+      assert.deepEqual(rowsOf(source.changes, 'X'), [
+        ['r', { A: 1, B: 1 }],
+        ['c', { A: 2, B: 2 }],
+        ['c', { A: 3, B: 3 }],
+        ['c', { A: 4, C: 19782 }],
+      ]);
+    });
+
+    test(`Firebird ${version}: while the source is behind, each row has the columns of its own time`, async t => {
+      const database = await TestFirebird.create(t, version);
+      await database.run('create table X (A integer not null primary key, B integer)', 'insert into X values (1, 1)');
+      const source = new FirebirdHarness(t, database);
+      await source.start();
+      await source.pollUntil('the end of the snapshot', () => source.offset?.segment !== undefined);
+      await source.commit();
+      await source.stop();
+      await database.run(
+        'create index XB on X (B)',
+        'insert into X values (2, 2)',
+        'drop index XB',
+        'alter table X drop B, add C date',
+        "insert into X values (3, date '2024-02-29')",
+        "comment on table X is 'exchanged'",
+        "execute block as begin execute statement 'alter table X drop C, add D integer'; end",
+        'insert into X values (4, 4)',
+        'alter table X alter D type bigint',
+        'insert into X values (5, 5)',
+      );
+      await source.start();
+      await source.pollUntil('the last row', changes => changes.some(change => change.after?.A === 5));
+      assert.deepEqual(rowsOf(source.changes, 'X').slice(1), [
+        ['c', { A: 2, B: 2 }],
+        ['c', { A: 3, C: 19782 }],
+        ['c', { A: 4, D: 4 }],
+        ['c', { A: 5, D: 5n }],
+      ]);
+    });
+  }
+});
