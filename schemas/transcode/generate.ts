@@ -177,7 +177,7 @@ class Generator {
     this.isInStretch = false;
     const at = this.stretches.push(this.writer.lines.join('\n')) - 1;
     this.writer.lines = outer;
-    this.writer.emitRaw(`w=putStretch(s,o,w,${int(at)});`);
+    this.writer.emitRaw(`w=putStretch(s,o,v,w,${int(at)});`);
   }
 
   /** The two halves of an integer. */

@@ -36,9 +36,10 @@ export class RunState {
   m = 0;
   /** Room that a record needs besides its slices. */
   fixed = 0;
-  /** The group whose stretches lie in `shared`, the bytes of each there, and a view of them all. */
+  /** The group whose stretches lie in `shared`; where each begins and its bytes there; a view of them all. */
   g = -1;
   readonly shared = new OutputBuffer(1024);
+  readonly D: Int32Array;
   readonly T: Uint8Array[];
   sv: DataView = viewOf(this.shared.bytes);
   /** Names by table and number, with their lengths in front. */
@@ -54,6 +55,7 @@ export class RunState {
     this.replaceNullWithDefault = replaceNullWithDefault;
     this.B = new Array<write.Block>(program.blocks.length);
     this.S = new Int32Array(program.scratchColumns * 2);
+    this.D = new Int32Array(program.stretches);
     this.T = new Array<Uint8Array>(program.stretches).fill(NO_BYTES);
     this.K = program.names.map(names => names.map(nameBlock));
     this.functions = program.functions.map(({ schema, decode }) => ({
@@ -138,6 +140,7 @@ function endStretch(s: RunState, at: number, w: number): void {
   const { buffer, byteOffset } = shared.bytes;
   const start = byteOffset + shared.position;
   const length = w - shared.position;
+  s.D[at] = shared.position;
   const last = s.T[at];
   if (last.buffer !== buffer || last.byteOffset !== start || last.length !== length) {
     s.T[at] = new Uint8Array(buffer, start, length);
@@ -145,10 +148,17 @@ function endStretch(s: RunState, at: number, w: number): void {
   shared.position = w;
 }
 
-function putStretch(s: RunState, o: Buffer, w: number, at: number): number {
+/** May write up to three bytes more than the stretch has, as putBlock. */
+function putStretch(s: RunState, o: Buffer, v: DataView, w: number, at: number): number {
   const stretch = s.T[at];
-  o.set(stretch, w);
-  return w + stretch.length;
+  const end = w + stretch.length;
+  if (stretch.length >= write.LONG_BLOCK) {
+    o.set(stretch, w);
+    return end;
+  }
+  const { sv } = s;
+  for (let p = s.D[at]; w < end; w += 4, p += 4) v.setInt32(w, sv.getInt32(p, true), true);
+  return end;
 }
 
 /** Room for `n` bytes of a slice and all fixed parts after w. Returns the buffer to write on in; its view is s.v. */

@@ -12,7 +12,7 @@ export interface Block {
 }
 
 /** From here on a copy from an array to another at once costs less than one word by word, if the array is there already: 25 ns however long it is. */
-const LONG_BLOCK = 32;
+export const LONG_BLOCK = 32;
 const LONG_SLICE = 96;
 
 export function makeBlock(bytes: Buffer): Block {
@@ -42,10 +42,15 @@ export function putSlice(o: Buffer, v: DataView, w: number, b: Buffer, bv: DataV
     b.copy(o, w, p, q);
     return w + n;
   }
-  const whole = q - 3;
-  for (; p < whole; p += 4, w += 4) v.setInt32(w, bv.getInt32(p, true), true);
-  for (; p < q; p++) o[w++] = b[p];
-  return w;
+  if (n < 4) {
+    for (; p < q; p++) o[w++] = b[p];
+    return w;
+  }
+  // The last word may begin in the one before.
+  const end = w + n;
+  for (; w < end - 4; p += 4, w += 4) v.setInt32(w, bv.getInt32(p, true), true);
+  v.setInt32(end - 4, bv.getInt32(q - 4, true), true);
+  return end;
 }
 
 /** A length or a count, which Avro writes as a long; never negative. */
