@@ -47,7 +47,7 @@ class Generator {
       'return function(s,i,out){',
       ...(this.stretches.length === 0 ? [] : [groupSource(this.stretches.length)]),
       'const b=s.b,bv=s.bv,end=b.length,B=s.B,P=s.P,L=s.L,N=s.N,C=s.C,G=s.G;',
-      'let o=out.bytes,w=out.position,v=s.viewOf(o),lim=o.length-s.fixed,p=0,q=0,n=0,k=0,t=0,x=0,y=0;',
+      'let o=out.bytes,w=out.position,v=s.viewOf(o),lim=o.length-s.fixed,p=0,q=0,n=0,k=0,t=0,m=0,x=0,y=0,z=null;',
       'if(w>lim){o=grow(s,out,w,0);v=s.v;lim=o.length-s.fixed;}',
       ...this.writer.lines,
       'out.position=w;return true;',

@@ -120,15 +120,13 @@ export function writeTimestamp(o: Buffer, w: number, seconds: number, micros: nu
   o[w + 17] = 58;
   two(o, w + 18, rest - hour * 3600 - minute * 60);
   if (digits > 0) {
+    // All six; what is too much is written over by what follows.
+    const high = (micros / 10_000) | 0;
+    const middle = ((micros / 100) | 0) - high * 100;
     o[w + 20] = 46;
-    let unit = 100_000;
-    let left = micros;
-    for (let i = 0; i < digits; i++) {
-      const digit = (left / unit) | 0;
-      o[w + 21 + i] = 48 + digit;
-      left -= digit * unit;
-      unit = (unit / 10) | 0;
-    }
+    two(o, w + 21, high);
+    two(o, w + 23, middle);
+    two(o, w + 25, micros - high * 10_000 - middle * 100);
   }
   o[w + length] = 90;
   return w + 1 + length;

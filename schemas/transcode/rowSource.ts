@@ -15,6 +15,8 @@ const kindTests = { text: 'k===116', binary: 'k===98', any: 'k===116||k===98' } 
 
 /** V8 does not optimise functions beyond some 60 kB of bytecode: wide rows are split into functions of this many columns. */
 const COLUMNS_PER_FUNCTION = 48;
+/** For rows as narrow as this the call of a function is a part of the price. */
+const INLINE_COLUMNS = 8;
 
 export class RowSource {
   private readonly writer: SourceWriter;
@@ -31,25 +33,31 @@ export class RowSource {
 
     this.writer.valueBranch(schema);
     this.writer.emit(rowHead(format, columns.length));
-    this.writer.emit('out.position=w;');
     const wanted = columns.slice(0, wantedColumns(columns));
+    const isInline = wanted.length <= INLINE_COLUMNS;
+    if (!isInline) this.writer.emit('out.position=w;');
     if (order.every((column, at) => at === 0 || order[at - 1] < column)) {
-      this.chunked(wanted, (column, at) => {
+      this.chunked(isInline, wanted, (column, at) => {
         this.column(format, column, at, column.field === -1 ? null : fields[column.field].schema, 'read');
       });
     } else {
       this.writer.scratchColumns = Math.max(this.writer.scratchColumns, columns.length);
-      this.chunked(wanted, (column, at) => {
+      this.chunked(isInline, wanted, (column, at) => {
         this.column(format, column, at, null, 'find');
       });
-      this.chunked(order, (columnAt, at) => {
+      this.chunked(isInline, order, (columnAt, at) => {
         this.column(format, columns[columnAt], columnAt, fields[at].schema, 'found');
       });
     }
-    this.writer.emit('w=out.position;o=out.bytes;v=s.v;lim=o.length-s.fixed;');
+    if (!isInline) this.writer.emit('w=out.position;o=out.bytes;v=s.v;lim=o.length-s.fixed;');
   }
 
-  private chunked<T>(items: readonly T[], emit: (item: T, at: number) => void): void {
+  private chunked<T>(isInline: boolean, items: readonly T[], emit: (item: T, at: number) => void): void {
+    if (isInline) {
+      items.forEach(emit);
+      this.writer.flush();
+      return;
+    }
     for (let start = 0; start < items.length; start += COLUMNS_PER_FUNCTION) {
       const call = this.writer.separate(() => {
         items.slice(start, start + COLUMNS_PER_FUNCTION).forEach((item, at) => {
@@ -188,7 +196,7 @@ function rowHead(format: RowFormat, columnCount: number): string {
       return `if(p<0||p+2>end)fail(${RowFault.truncated},-1,i);if(bv.getInt16(p)!==${int(columnCount)})fail(${RowFault.columnCount},-1,i);p+=2;`;
     case 'mysql-binlog': {
       const bytes = int(bitmapBytes(columnCount));
-      return `if(p<0||p+${bytes}>end)fail(${RowFault.truncated},-1,i);s.m=p;p+=${bytes};`;
+      return `if(p<0||p+${bytes}>end)fail(${RowFault.truncated},-1,i);s.m=m=p;p+=${bytes};`;
     }
     case 'mysql-text':
       return `if(p<0)fail(${RowFault.truncated},-1,i);`;

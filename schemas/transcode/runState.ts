@@ -36,10 +36,11 @@ export class RunState {
   m = 0;
   /** Room that a record needs besides its slices. */
   fixed = 0;
-  /** The group whose stretches lie in `shared`, where each begins and ends, and the view of its bytes. */
+  /** The group whose stretches lie in `shared`; where each begins and its bytes there; a view of them all. */
   g = -1;
   readonly shared = new OutputBuffer(1024);
   readonly D: Int32Array;
+  readonly T: Uint8Array[];
   sv: DataView = viewOf(this.shared.bytes);
   /** Names by table and number, with their lengths in front. */
   readonly K: readonly (readonly write.Block[])[];
@@ -54,7 +55,8 @@ export class RunState {
     this.replaceNullWithDefault = replaceNullWithDefault;
     this.B = new Array<write.Block>(program.blocks.length);
     this.S = new Int32Array(program.scratchColumns * 2);
-    this.D = new Int32Array(program.stretches * 2);
+    this.D = new Int32Array(program.stretches);
+    this.T = new Array<Uint8Array>(program.stretches).fill(NO_BYTES);
     this.K = program.names.map(names => names.map(nameBlock));
     this.functions = program.functions.map(({ schema, decode }) => ({
       decode,
@@ -132,17 +134,31 @@ function beginStretch(s: RunState): OutputBuffer {
   return shared;
 }
 
+/** A stretch of another group mostly lies where the last one did. */
 function endStretch(s: RunState, at: number, w: number): void {
   const { shared } = s;
-  s.D[at * 2] = shared.position;
-  s.D[at * 2 + 1] = w;
+  const { buffer, byteOffset } = shared.bytes;
+  const start = byteOffset + shared.position;
+  const length = w - shared.position;
+  s.D[at] = shared.position;
+  const last = s.T[at];
+  if (last.buffer !== buffer || last.byteOffset !== start || last.length !== length) {
+    s.T[at] = new Uint8Array(buffer, start, length);
+  }
   shared.position = w;
 }
 
 /** May write up to three bytes more than the stretch has, as putBlock. */
 function putStretch(s: RunState, o: Buffer, v: DataView, w: number, at: number): number {
-  const start = s.D[at * 2];
-  return write.putWords(o, v, w, s.shared.bytes, s.sv, start, s.D[at * 2 + 1] - start);
+  const stretch = s.T[at];
+  const end = w + stretch.length;
+  if (stretch.length >= write.LONG_BLOCK) {
+    o.set(stretch, w);
+    return end;
+  }
+  const { sv } = s;
+  for (let p = s.D[at]; w < end; w += 4, p += 4) v.setInt32(w, sv.getInt32(p, true), true);
+  return end;
 }
 
 /** Room for `n` bytes of a slice and all fixed parts after w. Returns the buffer to write on in; its view is s.v. */

@@ -3,7 +3,7 @@
  * None of them checks the room in `o`: the caller has made sure of it. Each returns the position after what it wrote.
  */
 
-/** Bytes that many records share, copied word by word: at the lengths of event envelopes that costs a third of `Buffer.copy`. */
+/** Bytes that many records share. */
 export interface Block {
   readonly bytes: Buffer;
   /** Of the bytes and up to three more, so that whole words can be read. */
@@ -11,7 +11,8 @@ export interface Block {
   readonly length: number;
 }
 
-const LONG_COPY = 384;
+/** From here on a copy from an array to another at once costs less than one word by word, if the array is there already: 25 ns however long it is. */
+export const LONG_BLOCK = 32;
 const LONG_SLICE = 96;
 
 export function makeBlock(bytes: Buffer): Block {
@@ -22,23 +23,14 @@ export function makeBlock(bytes: Buffer): Block {
 
 /** May write up to three bytes more than the block has; they are written over by what follows. */
 export function putBlock(o: Buffer, v: DataView, w: number, block: Block): number {
-  return putWords(o, v, w, block.bytes, block.view, 0, block.length);
-}
-
-/** b[p, p + n), of which `bv` is a view. May read and write up to three bytes more. */
-export function putWords(o: Buffer, v: DataView, w: number, b: Buffer, bv: DataView, p: number, n: number): number {
-  const end = w + n;
-  if (n > LONG_COPY) {
-    b.copy(o, w, p, p + n);
+  const { length } = block;
+  const end = w + length;
+  if (length >= LONG_BLOCK) {
+    o.set(block.bytes, w);
     return end;
   }
-  for (; w + 12 < end; w += 16, p += 16) {
-    v.setInt32(w, bv.getInt32(p, true), true);
-    v.setInt32(w + 4, bv.getInt32(p + 4, true), true);
-    v.setInt32(w + 8, bv.getInt32(p + 8, true), true);
-    v.setInt32(w + 12, bv.getInt32(p + 12, true), true);
-  }
-  for (; w < end; w += 4, p += 4) v.setInt32(w, bv.getInt32(p, true), true);
+  const { view } = block;
+  for (let p = 0; w < end; w += 4, p += 4) v.setInt32(w, view.getInt32(p, true), true);
   return end;
 }
 
@@ -50,10 +42,15 @@ export function putSlice(o: Buffer, v: DataView, w: number, b: Buffer, bv: DataV
     b.copy(o, w, p, q);
     return w + n;
   }
-  const whole = q - 3;
-  for (; p < whole; p += 4, w += 4) v.setInt32(w, bv.getInt32(p, true), true);
-  for (; p < q; p++) o[w++] = b[p];
-  return w;
+  if (n < 4) {
+    for (; p < q; p++) o[w++] = b[p];
+    return w;
+  }
+  // The last word may begin in the one before.
+  const end = w + n;
+  for (; w < end - 4; p += 4, w += 4) v.setInt32(w, bv.getInt32(p, true), true);
+  v.setInt32(end - 4, bv.getInt32(q - 4, true), true);
+  return end;
 }
 
 /** A length or a count, which Avro writes as a long; never negative. */

@@ -1,7 +1,8 @@
 /** Connect's REST API, as a user drives any worker with it. */
 import { waitUntil } from '../services/waitUntil.ts';
 
-const STATE_TIMEOUT_MS = 90_000;
+/** A Java worker has taken four minutes to its first task on a machine that others used too. */
+const STATE_TIMEOUT_MS = 300_000;
 
 interface Status {
   readonly connector: { readonly state: string; readonly trace?: string };

@@ -8,7 +8,8 @@ import { connect, servers } from '../connectors/mysql/sink/mysqlTarget.ts';
 import { waitUntil } from '../services/waitUntil.ts';
 import { WorkerProcess } from '../services/workerProcess.ts';
 
-const END_ID = 99_999_999;
+/** Of the row that goes through last. */
+export const LAST_ID = 99_999_999;
 
 type Cleanup = { after(f: () => Promise<void>): void };
 
@@ -89,11 +90,11 @@ export class MysqlPipeline {
 
   /** A last row goes through: all before it have come, of its partition at least; the caller compares until it is the same. */
   async finish(timeoutMs: number): Promise<void> {
-    await this.sql.query(`INSERT INTO ${this.source}.t (id) VALUES (${END_ID})`);
+    await this.sql.query(`INSERT INTO ${this.source}.t (id) VALUES (${LAST_ID})`);
     await waitUntil('the last row has come', timeoutMs, async () => {
       const failures = await this.worker.failures();
       if (failures.length > 0) throw new Error(failures.join('\n'));
-      return (await this.rows(`SELECT id FROM ${this.target}.t WHERE id = ${END_ID}`)).length > 0;
+      return (await this.rows(`SELECT id FROM ${this.target}.t WHERE id = ${LAST_ID}`)).length > 0;
     });
   }
 

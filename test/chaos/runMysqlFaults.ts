@@ -4,6 +4,7 @@
  * Then the log is purged while the source is stopped.
  */
 import assert from 'node:assert/strict';
+import type { RowDataPacket } from 'mysql2/promise';
 import { avroConverter } from '../services/avroConverter.ts';
 import { waitUntil } from '../services/waitUntil.ts';
 import { DdlStorm, finalCounts, LEDGER, LEDGER_TABLES, MysqlLedgerLoad } from './mysqlLedger.ts';
@@ -132,8 +133,14 @@ async function purge(pipeline: MysqlLedgerPipeline): Promise<void> {
   );
   await pipeline.query('UPDATE counter SET n = n + 1; FLUSH BINARY LOGS; UPDATE volume SET amount = amount + 1');
   const client = await pipeline.server.connect('ledger');
-  const [rows] = await client.query('SHOW BINARY LOG STATUS');
-  await client.query('PURGE BINARY LOGS TO ?', [(rows as { File: string }[])[0]!.File]);
+  const files = async (): Promise<readonly string[]> =>
+    (await client.query<RowDataPacket[]>('SHOW BINARY LOGS'))[0].map(row => String(row.Log_name));
+  const last = (await files()).at(-1)!;
+  // The server keeps what a reader is reading, and does not see at once that the one of the stopped source has gone.
+  await waitUntil('the log is purged', 30_000, async () => {
+    await client.query('PURGE BINARY LOGS TO ?', [last]);
+    return (await files())[0] === last;
+  });
   await client.end();
   await pipeline.worker.request('PUT', `/connectors/${SOURCE}/resume`);
   await waitUntil('the source tells of the purge', 30_000, async () => {

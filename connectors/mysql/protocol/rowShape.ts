@@ -1,13 +1,27 @@
-/** Where rows of one table end in a row event: rows follow each other without a length. A row whose columns are all fixed and not null takes no loop. */
+/**
+ * Where rows of one table end in a row event: rows follow each other without a length. Columns of fixed width that are not null take no loop: how they lie
+ * between those with a length is worked out once for each set of nulls that a table's rows have.
+ */
 import { bitCount } from './logTypes.ts';
+
+/** The columns with a length in front of them, and the bytes of fixed columns before each and behind the last, for rows with the same nulls. */
+interface Plan {
+  readonly lengths: Int32Array;
+  readonly fixedBefore: Int32Array;
+}
+
+/** A bitmap of so many bytes is a number. */
+const PLANNED_BYTES = 4;
+const MOST_PLANS = 256;
 
 export class RowShape {
   readonly columnCount: number;
   readonly bitmapBytes: number;
   private readonly extents: Int32Array;
-  /** Columns with a length in front of them, and the bytes of fixed columns before each and behind the last, for rows without null. */
-  private readonly lengths: Int32Array;
-  private readonly fixedBefore: Int32Array;
+  /** By bitmap; the plan of the row before is mostly that of the next. */
+  private readonly plans = new Map<number, Plan>();
+  private lastNulls = 0;
+  private lastPlan: Plan;
   /** Bytes of the columns that a byte of the bitmap is about; -1 where one of them has a length in front. */
   private readonly fixedOfEight: Int32Array;
   /** The bits of a bitmap's last byte that belong to columns. */
@@ -17,13 +31,8 @@ export class RowShape {
     this.columnCount = extents.length;
     this.bitmapBytes = bitCount(extents.length);
     this.extents = Int32Array.from(extents);
-    this.lengths = Int32Array.from(extents.filter(extent => extent < 0));
-    const fixed = [0];
-    for (const extent of extents) {
-      if (extent < 0) fixed.push(0);
-      else fixed[fixed.length - 1]! += extent;
-    }
-    this.fixedBefore = Int32Array.from(fixed);
+    this.lastPlan = makePlan(extents);
+    this.plans.set(0, this.lastPlan);
     this.fixedOfEight = Int32Array.from({ length: this.bitmapBytes }, (_, group) =>
       extents.slice(group * 8, group * 8 + 8).reduce((sum, extent) => (sum < 0 || extent < 0 ? -1 : sum + extent), 0),
     );
@@ -40,18 +49,28 @@ export class RowShape {
   /** Position behind the row at p. May lie behind the end of a damaged event: the caller compares. */
   end(bytes: Buffer, p: number): number {
     const { bitmapBytes } = this;
-    let nulls = 0;
-    for (let i = 0; i < bitmapBytes - 1; i++) nulls |= bytes[p + i]!;
-    nulls |= bytes[p + bitmapBytes - 1]! & this.lastMask;
-    if (nulls !== 0) return this.endWithNulls(bytes, p);
-    const { lengths, fixedBefore } = this;
-    let q = p + bitmapBytes + fixedBefore[0]!;
-    for (let i = 0; i < lengths.length; i++) q = skip(bytes, q, lengths[i]!) + fixedBefore[i + 1]!;
-    return q;
+    if (bitmapBytes > PLANNED_BYTES) return this.endOfWide(bytes, p);
+    let nulls = bytes[p + bitmapBytes - 1]! & this.lastMask;
+    for (let i = bitmapBytes - 2; i >= 0; i--) nulls = (nulls << 8) | bytes[p + i]!;
+    const plan = nulls === this.lastNulls ? this.lastPlan : this.planOf(nulls);
+    return plan === null ? this.endOfWide(bytes, p) : plannedEnd(plan, bytes, p + bitmapBytes);
+  }
+
+  /** null where rows have too many different sets of nulls. */
+  private planOf(nulls: number): Plan | null {
+    let plan = this.plans.get(nulls);
+    if (plan === undefined) {
+      if (this.plans.size === MOST_PLANS) return null;
+      plan = makePlan([...this.extents].filter((_, column) => ((nulls >>> column) & 1) === 0));
+      this.plans.set(nulls, plan);
+    }
+    this.lastNulls = nulls;
+    this.lastPlan = plan;
+    return plan;
   }
 
   /** Eight columns at once where none of them is null and all are fixed. */
-  private endWithNulls(bytes: Buffer, row: number): number {
+  private endOfWide(bytes: Buffer, row: number): number {
     const { extents, fixedOfEight } = this;
     let q = row + this.bitmapBytes;
     for (let group = 0; group < fixedOfEight.length; group++) {
@@ -108,6 +127,21 @@ export class RowShape {
     }
     return false;
   }
+}
+
+function makePlan(extents: readonly number[]): Plan {
+  const fixed = [0];
+  for (const extent of extents) {
+    if (extent < 0) fixed.push(0);
+    else fixed[fixed.length - 1]! += extent;
+  }
+  return { lengths: Int32Array.from(extents.filter(extent => extent < 0)), fixedBefore: Int32Array.from(fixed) };
+}
+
+function plannedEnd({ lengths, fixedBefore }: Plan, bytes: Buffer, firstColumn: number): number {
+  let q = firstColumn + fixedBefore[0]!;
+  for (let i = 0; i < lengths.length; i++) q = skip(bytes, q, lengths[i]!) + fixedBefore[i + 1]!;
+  return q;
 }
 
 /** Behind a value at q with `-extent` bytes of length. */

@@ -2,12 +2,12 @@
  * Turns the packets of a binary log stream into events and tells them apart: checks their framing, unpacks compressed transactions, keeps the place in the log.
  * Stops at a table that there is no version of, for the stream to look it up; stops for good at what cannot be read.
  */
-import { crc32 } from '@node-rs/crc32';
 import { ConnectError, type SourceBatch } from '../../../runtime/api/index.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import { TransactionEvents } from '../../shared/transactionEvents.ts';
 import type { SourceSettings } from '../config.ts';
 import { ByteReader } from '../protocol/byteReader.ts';
+import { checksum } from '../protocol/checksum.ts';
 import { ARTIFICIAL_FLAG, CHECKSUM_BYTES, EVENT_HEADER_BYTES, EventType } from '../protocol/eventTypes.ts';
 import { readGtid, readMariaGtid, readTaggedGtid, type TransactionStart } from '../protocol/gtidEvents.ts';
 import { inflatePart } from '../protocol/mariaCompression.ts';
@@ -200,7 +200,7 @@ export class BinlogDecoder {
     }
     if (this.hasChecksum) {
       const expected = bytes.readUInt32LE(end - CHECKSUM_BYTES);
-      if (crc32(bytes.subarray(p, end - CHECKSUM_BYTES)) !== expected) {
+      if (checksum(bytes, p, end - CHECKSUM_BYTES) !== expected) {
         throw new ConnectError('MYSQL_EVENT_DAMAGED', 'An event of the log does not have its checksum.');
       }
     }

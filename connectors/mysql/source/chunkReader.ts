@@ -116,7 +116,8 @@ async function read(
   const select = key.map(({ shown }) => shown).join(', ');
   const order = (direction: string): string => key.map(({ compared }) => `${compared} ${direction}`).join(', ');
   const one = async (sql: string): Promise<Key | null> => {
-    const [rows] = await connection.query<RowDataPacket[][]>({ sql, rowsAsArray: true });
+    // As the server writes them: the driver reads a DOUBLE with an error in its last digit, and the row that has the largest key would be left out.
+    const [rows] = await connection.query<RowDataPacket[][]>({ sql, rowsAsArray: true, typeCast: asText });
     return rows[0]?.map(String) ?? null;
   };
   const condition = filter === null ? '' : ` AND (${filter})`;
@@ -134,6 +135,8 @@ async function read(
   const isLast = end === null || end.join('\0') === maximumKey.join('\0');
   return { kind: 'rows', version, rows, lastKey: end ?? maximumKey, maximumKey, isLast, high };
 }
+
+const asText = (field: { string(): string | null }): string | null => field.string();
 
 interface KeyColumn {
   /** As its value is read, and as it is ordered and compared. */

@@ -164,43 +164,72 @@ export class RowEvents {
   }
 
   private records(version: TableVersion, bytes: Buffer, first: number, end: number, base: number, kind: RowKind): void {
-    const { form } = this.scope;
-    const { tombstones } = this.settings;
+    switch (kind) {
+      case RowKind.write:
+        this.inserts(version, bytes, first, end, base);
+        return;
+      case RowKind.update:
+        this.updates(version, bytes, first, end, base);
+        return;
+      case RowKind.delete:
+        this.deletes(version, bytes, first, end, base);
+        return;
+    }
+  }
+
+  private inserts(version: TableVersion, bytes: Buffer, first: number, end: number, base: number): void {
+    const { shape } = version;
+    const { longs } = this.scope;
+    const skipped = this.cursor.publishedRows;
+    const batch = this.batches.of(version, this.scope.form);
+    let row = 0;
+    for (let p = first; p < end; row++) {
+      const at = p;
+      p = shape.end(bytes, at);
+      if (p > end) throw endsBehind(version);
+      if (row < skipped) continue;
+      const index = batch.add(OPERATION.c, -1, base + at, base + at, row, longs, false);
+      this.added(batch, index, p - at, longs);
+    }
+  }
+
+  private updates(version: TableVersion, bytes: Buffer, first: number, end: number, base: number): void {
     const { shape, keyIndexes } = version;
-    const longs = this.scope.longs;
+    const { form, longs } = this.scope;
     const skipped = this.cursor.publishedRows;
     let batch = this.batches.of(version, form);
     let row = 0;
     for (let p = first; p < end; row++) {
       const before = p;
-      p = shape.end(bytes, p);
-      const after = p;
-      if (kind === RowKind.update) p = shape.end(bytes, p);
-      if (p > end) throw new RangeError(`a row of ${version.fullName} ends behind it`);
+      const after = shape.end(bytes, before);
+      p = shape.end(bytes, after);
+      if (p > end) throw endsBehind(version);
       if (row < skipped) continue;
-      const length = p - before;
-      switch (kind) {
-        case RowKind.write: {
-          const at = base + before;
-          this.added(batch, batch.add(OPERATION.c, -1, at, at, row, longs, false), length, longs);
-          break;
-        }
-        case RowKind.delete: {
-          const at = base + before;
-          this.added(batch, batch.add(OPERATION.d, at, -1, at, row, longs, false), length, longs);
-          if (tombstones) this.tombstone(batch, at, row, longs);
-          break;
-        }
-        case RowKind.update:
-          if (keyIndexes.length > 0 && shape.differ(bytes, before, after, keyIndexes)) {
-            this.keyChange(version, base + before, base + after, row, length, longs);
-            batch = this.batches.of(version, form);
-          } else {
-            const at = base + after;
-            this.added(batch, batch.add(OPERATION.u, base + before, at, at, row, longs, false), length, longs);
-          }
-          break;
+      if (keyIndexes.length > 0 && shape.differ(bytes, before, after, keyIndexes)) {
+        this.keyChange(version, base + before, base + after, row, p - before, longs);
+        batch = this.batches.of(version, form);
+      } else {
+        const index = batch.add(OPERATION.u, base + before, base + after, base + after, row, longs, false);
+        this.added(batch, index, p - before, longs);
       }
+    }
+  }
+
+  private deletes(version: TableVersion, bytes: Buffer, first: number, end: number, base: number): void {
+    const { shape } = version;
+    const { longs } = this.scope;
+    const { tombstones } = this.settings;
+    const skipped = this.cursor.publishedRows;
+    const batch = this.batches.of(version, this.scope.form);
+    let row = 0;
+    for (let p = first; p < end; row++) {
+      const at = p;
+      p = shape.end(bytes, at);
+      if (p > end) throw endsBehind(version);
+      if (row < skipped) continue;
+      const index = batch.add(OPERATION.d, base + at, -1, base + at, row, longs, false);
+      this.added(batch, index, p - at, longs);
+      if (tombstones) this.tombstone(batch, base + at, row, longs);
     }
   }
 
@@ -245,3 +274,5 @@ export class RowEvents {
     this.records(version, rows, 0, rows.length, this.batches.addBytes(rows, this.receivedBytes), RowKind.update);
   }
 }
+
+const endsBehind = ({ fullName }: TableVersion): RangeError => new RangeError(`a row of ${fullName} ends behind it`);

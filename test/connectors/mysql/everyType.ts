@@ -80,20 +80,27 @@ export const columns: readonly Column[] = [
   },
 ];
 
-/** Statements that fill and change a table `t` of the columns. */
-export function* workload(seed: number, used: readonly Column[], rows: number): Generator<string> {
+/** Statements that fill and change a table `t` of the columns. With many rows an INSERT, the changes drawn with each of them follow it. */
+export function* workload(seed: number, used: readonly Column[], rows: number, rowsPerInsert = 1): Generator<string> {
   const r = new Random(seed);
   const value = (column: Column): string => (r.chance(12) ? 'NULL' : column.value(r));
+  let inserts: string[] = [];
+  let changes: string[] = [];
   for (let id = 1; id <= rows; id++) {
-    yield `INSERT INTO t VALUES (${[id, ...used.map(value)].join(', ')})`;
+    inserts.push(`(${[id, ...used.map(value)].join(', ')})`);
     if (r.chance(40)) {
       const changed = used.filter(() => r.chance(30));
       if (changed.length > 0) {
         const sets = changed.map(column => `${column.name} = ${value(column)}`);
-        yield `UPDATE t SET ${sets.join(', ')} WHERE id = ${1 + r.below(id)}`;
+        changes.push(`UPDATE t SET ${sets.join(', ')} WHERE id = ${1 + r.below(id)}`);
       }
     }
-    if (r.chance(10)) yield `DELETE FROM t WHERE id = ${1 + r.below(id)}`;
+    if (r.chance(10)) changes.push(`DELETE FROM t WHERE id = ${1 + r.below(id)}`);
+    if (inserts.length < rowsPerInsert && id < rows) continue;
+    yield `INSERT INTO t VALUES ${inserts.join(', ')}`;
+    yield* changes;
+    inserts = [];
+    changes = [];
   }
 }
 

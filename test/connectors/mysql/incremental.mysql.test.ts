@@ -3,6 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MARIADB_URL, MysqlHarness, plain } from './mysqlHarness.ts';
 
+const DEADLINE_MS = 20_000;
+/** Rows of the table that is read in chunks, and the first of those that nothing changes: a chunk gives them whatever else it finds changed. */
+const ROWS = 60;
+const STILL_FROM = 40;
+
 interface Event {
   readonly op: string;
   readonly after: Record<string, unknown> | null;
@@ -42,18 +47,14 @@ async function openSignalled(t: Parameters<typeof MysqlHarness.open>[0], url: st
 for (const url of [undefined, MARIADB_URL]) {
   const server = url === undefined ? 'MySQL' : 'MariaDB';
 
-  // On MySQL the run itself does not come to its end yet: there e2e/mysqlBootstrap shows the same through kills of a worker.
-  const skip = url === undefined;
-  test(`${server}: chunks join the stream while rows change, through a restart after every chunk`, {
-    skip,
-  }, async t => {
+  test(`${server}: chunks join the stream while rows change, through a restart after every chunk`, async t => {
     const { harness, config, signal, isRunning } = await openSignalled(t, url);
     const { sql } = harness;
     await sql.query(
       'CREATE TABLE t (a VARCHAR(5), e ENUM("z","y","x"), n INT UNSIGNED, ver INT, PRIMARY KEY (e, a, n))',
     );
     const names = ['a', 'b', 'Ä', 'é', "'", '\\', ''];
-    const rows = Array.from({ length: 60 }, (_, i) => [names[i % names.length], 1 + (i % 3), i, 0]);
+    const rows = Array.from({ length: ROWS }, (_, i) => [names[i % names.length], 1 + (i % 3), i, 0]);
     await sql.query('INSERT INTO t VALUES ?', [rows]);
     await harness.start(config);
     await harness.pollUntilStreaming();
@@ -68,7 +69,7 @@ for (const url of [undefined, MARIADB_URL]) {
     });
     const load = (async () => {
       for (; isLoading; version++) {
-        const n = version % 60;
+        const n = version % (STILL_FROM - 1);
         if (version % 5 === 4) await other.query('DELETE FROM t WHERE n = ?', [n]);
         else if (version % 5 === 3) await other.query('REPLACE INTO t VALUES ("new", 1, ?, ?)', [n + 100, version]);
         else await other.query('UPDATE t SET ver = ? WHERE n IN (?, ?)', [version, n, n + 1]);
@@ -77,7 +78,9 @@ for (const url of [undefined, MARIADB_URL]) {
     let restarts = 0;
     await harness.pollWhile(() => !isRunning());
     let last = '';
+    const deadline = Date.now() + DEADLINE_MS;
     while (isRunning()) {
+      assert.ok(Date.now() < deadline, `not done after ${restarts} restarts; the last key is ${last}`);
       await harness.poll();
       harness.commit();
       const key = String(harness.offset?.incremental_snapshot_primary_key ?? '');
@@ -113,9 +116,31 @@ for (const url of [undefined, MARIADB_URL]) {
     assert.deepEqual(lines(state), lines(expected));
     assert.ok(restarts >= 5, `${restarts} restarts`);
     const reads = eventsOf(harness, 't').filter(({ op }) => op === 'r');
-    assert.ok(reads.length >= 20);
-    assert.ok(reads.every(({ source }) => source.snapshot === 'incremental'));
+    const still = reads.map(({ after }) => Number(after!.n)).filter(n => n >= STILL_FROM && n < ROWS);
+    assert.deepEqual(
+      still.sort((a, b) => a - b),
+      Array.from({ length: ROWS - STILL_FROM }, (_, i) => STILL_FROM + i),
+    );
+    assert.deepEqual([...new Set(reads.map(({ source }) => source.snapshot))], ['incremental']);
     assert.equal(eventsOf(harness, 'sig').length, 0);
+  });
+
+  test(`${server}: keys that are numbers in floating point are read to their last digit`, async t => {
+    const { harness, config, signal, isRunning } = await openSignalled(t, url);
+    const { sql, name } = harness;
+    // The driver's own reading of the largest is one too small in the last place.
+    const keys = [-1e300, -0.1, 7e-300, 1 / 3, 123456.789, 999154.2857142856, 999154.2857142857];
+    await sql.query('CREATE TABLE d (id DOUBLE PRIMARY KEY); CREATE TABLE f (id FLOAT PRIMARY KEY)');
+    await sql.query('INSERT INTO d VALUES ?', [keys.map(key => [String(key)])]);
+    await sql.query('INSERT INTO f VALUES (-0.1), (0.3), (1e-30), (16777217), (3e38)');
+    await harness.start({ ...config, 'incremental.snapshot.chunk.size': '2' });
+    await harness.pollUntilStreaming();
+    await signal('execute-snapshot', { 'data-collections': [`${name}.d`, `${name}.f`] });
+    await harness.pollWhile(() => !isRunning());
+    await harness.pollWhile(() => isRunning());
+    const read = (table: string): unknown[] => eventsOf(harness, table).map(({ after }) => after!.id);
+    assert.deepEqual(read('d'), keys);
+    assert.deepEqual(read('f'), [-0.1, 1e-30, 0.3, 16777217, 3e38].map(Math.fround));
   });
 
   test(`${server}: a table made at run time, conditions, pause, stop, and what cannot be read`, async t => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { crc32 } from '@node-rs/crc32';
+import { checksum } from '../../../connectors/mysql/protocol/checksum.ts';
 import { MysqlGtidSet, parseGtidSet } from '../../../connectors/mysql/protocol/gtid.ts';
 import { readTaggedGtid } from '../../../connectors/mysql/protocol/gtidEvents.ts';
 import { doubleText, jsonText } from '../../../connectors/mysql/protocol/jsonBinary.ts';
@@ -36,6 +37,14 @@ test('a payload of several packets is moved together, and what is lacking is tol
   );
   assert.equal(packet.read(bytes, packet.next), true);
   assert.deepEqual(bytes.subarray(packet.start, packet.end), Buffer.from([4, 4]));
+});
+
+test('the checksum of short and of long events is that of the library', () => {
+  const bytes = Buffer.from(Array.from({ length: 600 }, (_, i) => (i * 197 + (i >> 3)) & 255));
+  for (let length = 0; length < 400; length++) {
+    const start = length % 7;
+    assert.equal(checksum(bytes, start, start + length), crc32(bytes.subarray(start, start + length)), `${length}`);
+  }
 });
 
 test('GTID sets are read, extended, joined and written', () => {
@@ -130,6 +139,23 @@ test('rows of many columns end where the last of them does', () => {
     const row = Buffer.concat([bitmap, ...values, Buffer.alloc(4, 255)]);
     assert.equal(shape.end(row, 0), row.length - 4, JSON.stringify(extents));
     assert.equal(shape.column(row, 0, extents.length), row.length - 4);
+  }
+});
+
+test('rows of one table end right for each set of nulls, however many there are', () => {
+  const shape = new RowShape([1, 2, -1, 4, 8, 3, 1, -2, 2, 4]);
+  const sizes = [1, 2, 4, 4, 8, 3, 1, 5, 2, 4];
+  const row = Buffer.alloc(64);
+  for (let nulls = 0; nulls < 1024; nulls++) {
+    row.fill(0);
+    row.writeUInt16LE(nulls, 0);
+    let end = 2;
+    for (const [column, size] of sizes.entries()) {
+      if (((nulls >> column) & 1) === 1) continue;
+      if (column === 2 || column === 7) row[end] = 3;
+      end += size;
+    }
+    assert.equal(shape.end(row, 0), end, `${nulls}`);
   }
 });
 
