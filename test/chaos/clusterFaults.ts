@@ -167,11 +167,13 @@ class ClusterRun {
     t.after(() => Promise.all(proxies.map(proxy => proxy.close())));
     t.after(() => kafka.clean());
     const dir = await mkdtemp(join(tmpdir(), 'millrace-faults-'));
-    t.after(() => rm(dir, { recursive: true, force: true }));
     await kafka.start();
     await Promise.all(proxies.map(proxy => cluster.addWorker(`127.0.0.1:${proxy.port}`)));
     const run = new ClusterRun(options, cluster, kafka, proxies, dir);
-    t.after(() => clearInterval(run.#writing));
+    t.after(async () => {
+      clearInterval(run.#writing);
+      await rm(dir, { recursive: true, force: true });
+    });
     await run.#createConnectors();
     await run.settled(RECOVERY_MS);
     return run;
