@@ -21,6 +21,7 @@ test(`a cluster of three workers under faults for ${SECONDS} s`, async t => {
     files: 3,
     sinks: 2,
     rowsPerSecond: 45,
+    goesOver: true,
     report: line => t.diagnostic(line),
   });
 });

@@ -1,6 +1,6 @@
 /**
  * Three workers on a Kafka of the run's own, sources exactly once, under faults at random: workers are killed, stopped in order, halted, cut off from the
- * brokers; the broker is killed. The cluster starts with exactly-once delivery in preparation and goes over to it while it works.
+ * brokers; the broker is killed. Where it is asked to, the cluster starts with exactly-once delivery in preparation and goes over to it while it works.
  * Afterwards each row is there once, in order per key, none is missing, no sink has lost a line, and at no time two workers ran the same task.
  */
 import assert from 'node:assert/strict';
@@ -35,6 +35,8 @@ export interface ClusterFaultsOptions {
   readonly sinks: number;
   /** Of a connector. */
   readonly rowsPerSecond: number;
+  /** Whether the cluster goes over to exactly-once delivery first. */
+  readonly goesOver: boolean;
   readonly report: (line: string) => void;
 }
 
@@ -49,7 +51,7 @@ const LAST_RECOVERY_MS = 30_000 * SLOWER;
 const SESSION_MS = Math.min(6_000 * SLOWER, 20_000);
 const LINE_MS = 50;
 
-const settings = (delayMs: number): string[] => [
+const settings = ({ delayMs, goesOver }: ClusterFaultsOptions): string[] => [
   'key.converter=org.apache.kafka.connect.json.JsonConverter',
   'value.converter=org.apache.kafka.connect.json.JsonConverter',
   'key.converter.schemas.enable=false',
@@ -59,7 +61,7 @@ const settings = (delayMs: number): string[] => [
   `session.timeout.ms=${SESSION_MS}`,
   'heartbeat.interval.ms=1500',
   `scheduled.rebalance.max.delay.ms=${delayMs}`,
-  'exactly.once.source.support=preparing',
+  `exactly.once.source.support=${goesOver ? 'preparing' : 'enabled'}`,
 ];
 
 interface Happened {
@@ -75,7 +77,7 @@ export async function runClusterFaults(t: TestContext, options: ClusterFaultsOpt
   const happened: Happened[] = [];
   const doubles = DoubleRuns.watch(run.workers);
   try {
-    await run.enableExactlyOnce();
+    if (options.goesOver) await run.enableExactlyOnce();
     for (let fault = options.next(run.random); fault !== null; ) {
       const done = await run.inflict(fault);
       const next = options.next(run.random);
@@ -162,16 +164,18 @@ class ClusterRun {
       ].join('\n'),
     });
     // First come, first served at the end: the workers stop before what they stand on.
-    const cluster = ClusterProcesses.create(t, settings(options.delayMs), kafka.bootstrap);
+    const cluster = ClusterProcesses.create(t, settings(options), kafka.bootstrap);
     const proxies = await Promise.all(outer.map((from, i) => CutProxy.listen(from, inner[i]!)));
     t.after(() => Promise.all(proxies.map(proxy => proxy.close())));
     t.after(() => kafka.clean());
     const dir = await mkdtemp(join(tmpdir(), 'millrace-faults-'));
-    t.after(() => rm(dir, { recursive: true, force: true }));
     await kafka.start();
     await Promise.all(proxies.map(proxy => cluster.addWorker(`127.0.0.1:${proxy.port}`)));
     const run = new ClusterRun(options, cluster, kafka, proxies, dir);
-    t.after(() => clearInterval(run.#writing));
+    t.after(async () => {
+      clearInterval(run.#writing);
+      await rm(dir, { recursive: true, force: true });
+    });
     await run.#createConnectors();
     await run.settled(RECOVERY_MS);
     return run;

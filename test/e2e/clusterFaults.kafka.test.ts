@@ -15,6 +15,7 @@ test('a cluster of three workers under one fault of each kind', async t => {
     files: 1,
     sinks: 1,
     rowsPerSecond: 60,
+    goesOver: false,
     report: line => t.diagnostic(line),
   });
 });

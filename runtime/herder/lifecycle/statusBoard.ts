@@ -74,14 +74,16 @@ export class StatusBoard {
     this.#store.put(taskStatusRecord(name, task, null));
   }
 
-  /** The connector or task (null = the connector) no longer runs here. Nothing is said where another worker runs it by now. */
+  /**
+   * The connector or task (null = the connector) no longer runs here. Nothing is said where another worker has said something since. It is said as of the
+   * generation in which it ran here: this worker may be in a later one by now, in which another runs it, and not have heard of that.
+   */
   released(name: string, task: number | null): void {
     const { state } = this.#store;
     const status = task === null ? state.connector(name) : state.task(name, task);
-    if (status === null) return;
-    if (status.workerId !== this.#workerId && status.generation >= this.#generation()) return;
-    if (task === null) this.connector(name, 'UNASSIGNED', null);
-    else this.task(name, task, 'UNASSIGNED', null);
+    if (status === null || status.workerId !== this.#workerId) return;
+    const free = { ...this.#status(name, 'UNASSIGNED', null), generation: status.generation };
+    this.#store.put(task === null ? connectorStatusRecord(name, free) : taskStatusRecord(name, task, free));
   }
 
   /** The connector is deleted. */

@@ -46,7 +46,8 @@ async function request<T>({ url }: ClusterWorker, method: string, path: string, 
     const text = await answer.text();
     if (answer.ok) return JSON.parse(text) as T;
     // A rebalance is under way.
-    if (answer.status !== CONFLICT || attempt === CONFLICTS) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
+    if (answer.status !== CONFLICT || attempt === CONFLICTS)
+      throw new Error(`${method} ${path}: ${answer.status} ${text}`);
     await new Promise(resolve => setTimeout(resolve, RETRY_MS));
   }
 }
