@@ -19,7 +19,13 @@ const date = (r: Random): string => `${1000 + r.below(8999)}-${two(1 + r.below(1
 const time = (r: Random): string => `${two(r.below(24))}:${two(r.below(60))}:${two(r.below(60))}`;
 const fraction = (r: Random, digits: number): string =>
   digits === 0 || r.chance(30) ? '' : `.${String(r.below(10 ** digits)).padStart(digits, '0')}`;
-const short = (r: Random): string => Array.from(r.text()).slice(0, 40).join('');
+/** Forty characters at most. */
+function short(r: Random): string {
+  const text = r.text();
+  let end = 0;
+  for (let i = 0; i < 40 && end < text.length; i++) end += text.codePointAt(end)! > 0xffff ? 2 : 1;
+  return text.slice(0, end);
+}
 
 export const columns: readonly Column[] = [
   { name: 't', type: 'TINYINT', value: integer(8) },
