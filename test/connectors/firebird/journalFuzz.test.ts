@@ -38,10 +38,11 @@ function decode(bytes: Buffer, history: TableHistory | null): { events: JournalE
   }
 }
 
-test('flipped bits and overwritten bytes', () => {
+test('flipped bits and overwritten bytes', t => {
   const next = random(7);
   let errors = 0;
   let slowestMs = 0;
+  let events = 0;
   for (let n = 0; n < mutations; n++) {
     const of = known[next(known.length)]!;
     const original = of.segments[next(of.segments.length)]!;
@@ -70,7 +71,11 @@ test('flipped bits and overwritten bytes', () => {
       assert.match(result.error.code, /^FB_/);
     }
     assert.ok(result.events.length <= bytes.length, `mutation ${n}`);
+    events += result.events.length;
   }
+  t.diagnostic(
+    `${mutations} mutations: ${errors} errors with a code, ${events} events, slowest ${slowestMs.toFixed(0)} ms`,
+  );
   assert.ok(errors > mutations / 20, `${errors} of ${mutations} were noticed`);
   assert.ok(slowestMs < 2000, `${slowestMs} ms`);
 });
