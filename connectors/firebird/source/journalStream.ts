@@ -64,7 +64,7 @@ export class JournalStream {
   #publishing: AsyncGenerator<void> | null = null;
   /** The block of a COMMIT that is not dealt with yet: whether it stands, and what its DDL left behind, the database must tell. */
   #held: HeldCommit | null = null;
-  /** A transaction could not be published to its end: what follows must not be, either. */
+  /** A block could not be read, or a transaction not be published to its end: what follows must not be, either. */
   #failure: { readonly error: unknown } | null = null;
   #undecidedSince = 0;
   readonly #cache = new BlockCache();
@@ -103,7 +103,7 @@ export class JournalStream {
       settings.format === 'debezium'
         ? null
         : {
-            events: new ClassicEvents(this.#tables, settings.dumpsBlobs),
+            events: new ClassicEvents(this.#tables, settings.dumpsBlobs, settings.tables),
             documents: new EventDocuments(settings),
           };
   }
@@ -150,13 +150,9 @@ export class JournalStream {
 
   /** False where there is nothing to do for now. */
   async #step(): Promise<boolean> {
-    if (this.#publishing !== null) {
-      try {
-        if ((await this.#publishing.next()).done) this.#publishing = null;
-      } catch (error) {
-        this.#failure = { error };
-        throw error;
-      }
+    const publishing = this.#publishing;
+    if (publishing !== null) {
+      if ((await this.#once(() => publishing.next())).done) this.#publishing = null;
       return true;
     }
     const held = this.#held;
@@ -167,8 +163,18 @@ export class JournalStream {
     }
     const block = await this.#follower.next();
     if (block === null) return false;
-    await this.#take(block);
+    await this.#once(() => this.#take(block));
     return true;
+  }
+
+  /** What cannot be done again: where it fails, nothing may follow. */
+  async #once<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      this.#failure = { error };
+      throw error;
+    }
   }
 
   /** Of the last batch that had one; null = none had. */

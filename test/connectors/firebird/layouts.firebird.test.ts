@@ -110,5 +110,33 @@ describe('layouts', { concurrency: true }, () => {
         ['c', { A: 5, D: 5n }],
       ]);
     });
+
+    for (const format of ['debezium', 'journal'])
+      test(`Firebird ${version}: a table that was gone before it could be read stops the source, unless it is left out; ${format}`, async t => {
+        const database = await TestFirebird.create(t, version);
+        await database.run('create table X (A integer not null primary key)', 'insert into X values (1)');
+        const source = new FirebirdHarness(t, database);
+        const options = { 'snapshot.mode': 'no_data', 'event.format': format };
+        await source.start(options);
+        await source.pollUntil('the row', () => source.offset?.segment !== undefined);
+        await source.commit();
+        await source.stop();
+        await database.run(
+          'create table BRIEF (A integer not null primary key)',
+          'insert into BRIEF values (1)',
+          'drop table BRIEF',
+          'insert into X values (2)',
+        );
+        await source.start(options);
+        const isThere = (): boolean => source.warnings.length > 0;
+        await assert.rejects(source.pollUntil('an error', isThere), {
+          code: 'FB_LAYOUT_UNKNOWN',
+          message: /table\.exclude\.list/,
+        });
+        await source.stop();
+        const position = source.offset;
+        await source.start({ ...options, 'table.exclude.list': 'BRIEF' });
+        await source.pollUntil('the offset behind it', () => source.offset !== position);
+      });
   }
 });
