@@ -35,6 +35,8 @@ export interface StreamOptions {
   readonly history: SchemaHistory;
   /** Reads the catalogue and adds to the history what a transaction of DDL left behind. */
   readonly learn: (transaction: OpenTransaction, position: JournalPosition, tables: TableHistory) => Promise<void>;
+  /** Reads the formats of tables again. */
+  readonly learnFormats: (tables: TableHistory) => Promise<void>;
   /** What the database says of a transaction whose COMMIT is in the journal; null = the journal is believed. `unreachable` is for a while. */
   readonly commitState: ((transaction: number) => Promise<CommitState | 'unreachable'>) | null;
   /** A transaction was left out that the journal says is committed. */
@@ -324,6 +326,7 @@ export class JournalStream {
     if (transaction.statements.length > 0 && !isSeen && !history.hasLearned(position)) {
       await learn(transaction, position, this.#tables);
     }
+    if (transaction.hasUnknownLayout && !isSeen) await this.#options.learnFormats(this.#tables);
     this.#drop(transaction);
     if (this.#classic !== null) return;
     if (isSeen || !this.#isWhole(transaction, block)) return;

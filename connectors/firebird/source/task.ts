@@ -183,6 +183,7 @@ export class FirebirdSourceTask implements SourceTask {
         logger,
         directory: this.#directory,
         history: this.#history,
+        learnFormats: tables => this.#learnFormats(tables),
         learn: (transaction, at, tables) => this.#learn(transaction, at, tables),
         commitState: this.#settings.verifiesCommits ? transaction => this.#commitState(commits, transaction) : null,
         onRolledBack: () => this.#context.metrics.count('transactions_rolled_back_by_crash'),
@@ -209,6 +210,11 @@ export class FirebirdSourceTask implements SourceTask {
         await delay(RETRY_MS, undefined, { signal });
       }
     }
+  }
+
+  async #learnFormats(tables: TableHistory): Promise<void> {
+    const catalog = await this.#session.use(database => readCatalog(database, null));
+    await this.#history.addFormats(catalog, tables);
   }
 
   async #commitState(commits: CommitStates, transaction: number): Promise<CommitState | 'unreachable'> {

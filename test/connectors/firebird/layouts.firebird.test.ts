@@ -55,6 +55,34 @@ describe('layouts', { concurrency: true }, () => {
       ]);
     });
 
+    test(`Firebird ${version}: a connection whose DDL failed writes records in the format that it left behind`, async t => {
+      const database = await TestFirebird.create(t, version);
+      await database.run(
+        'create table X (A integer not null primary key, B integer)',
+        'create table W (ID integer not null primary key, V integer)',
+        'insert into W values (1, 1)',
+        'insert into W values (2, 1)',
+      );
+      const source = new FirebirdHarness(t, database);
+      await source.start();
+      await source.pollUntil('the end of the snapshot', () => source.offset?.segment !== undefined);
+      const connection = await database.connect();
+      const transaction = await connection.transactionAsync();
+      await transaction.queryAsync('alter table X add LOST char(40)');
+      await transaction.queryAsync('create unique index WU on W (V)');
+      await assert.rejects(transaction.commitAsync(), /duplicate value/);
+      await transaction.rollbackAsync();
+      await connection.queryAsync('insert into X values (5, 5)');
+      await connection.queryAsync('alter table X add N bigint');
+      await connection.queryAsync('insert into X (A, B, N) values (6, 6, 6)');
+      await disconnect(connection);
+      await source.pollUntil('the last row', changes => changes.some(change => change.after?.A === 6));
+      assert.deepEqual(rowsOf(source.changes, 'X'), [
+        ['c', { A: 5, B: 5 }],
+        ['c', { A: 6, B: 6, N: 6n }],
+      ]);
+    });
+
     test(`Firebird ${version}: a table is dropped and made again while the source is behind`, async t => {
       const database = await TestFirebird.create(t, version);
       await database.run('create table X (A integer not null primary key, B integer)', 'insert into X values (1, 1)');

@@ -17,9 +17,9 @@ export async function createShop(database: TestFirebird): Promise<void> {
     'create table ENTRY (ID bigint not null primary key, CLIENT integer not null, NOTE varchar(60))',
     'create sequence ENTRY_ID',
     // Nobody writes to it: an index on it fails, and waits for nobody.
-    'create table TWICE (ID integer)',
-    'insert into TWICE values (1)',
-    'insert into TWICE values (1)',
+    'create table TWICE (ID integer not null primary key, V integer)',
+    'insert into TWICE values (1, 1)',
+    'insert into TWICE values (2, 1)',
     "insert into ITEM (ID, N, V) values (-1, 1, 'before the snapshot')",
     "insert into PAIR values (-1, 'before', 'the snapshot')",
   );
@@ -221,7 +221,7 @@ export class ShopClient {
   async #fail(connection: Database, sql: string): Promise<void> {
     const transaction = await connection.transactionAsync();
     await transaction.queryAsync(sql);
-    await transaction.queryAsync('create unique index LOST on TWICE (ID)');
+    await transaction.queryAsync('create unique index LOST on TWICE (V)');
     await transaction.commitAsync().then(
       () => {
         throw new Error('the index was made');
