@@ -16,10 +16,6 @@ export async function createShop(database: TestFirebird): Promise<void> {
     'create table PAIR (A integer not null, B varchar(20) not null, V varchar(60), primary key (A, B))',
     'create table ENTRY (ID bigint not null primary key, CLIENT integer not null, NOTE varchar(60))',
     'create sequence ENTRY_ID',
-    // Nobody writes to it: an index on it fails, and waits for nobody.
-    'create table TWICE (ID integer not null primary key, V integer)',
-    'insert into TWICE values (1, 1)',
-    'insert into TWICE values (2, 1)',
     "insert into ITEM (ID, N, V) values (-1, 1, 'before the snapshot')",
     "insert into PAIR values (-1, 'before', 'the snapshot')",
   );
@@ -191,18 +187,15 @@ export class ShopClient {
       await connection.queryAsync(`update ITEM set E2 = 'e${random(1e6)}', E3 = 'more' where ID < ${random(4000)}`);
   }
 
-  /** Columns come and go, and DDL fails at its commit, so that the number of its format is used again. */
+  /** Columns come and go. No DDL that fails at its commit: Firebird damages its own records by what is written after one ("decompression overran buffer"). */
   async #storm(connection: Database): Promise<void> {
     const n = this.#storms++;
     if (n >= MAX_STORM) return;
-    const column = `T${this.#seed}_${n - (n % 3)}`;
-    switch (n % 3) {
+    const column = `T${this.#seed}_${n - (n % 2)}`;
+    switch (n % 2) {
       case 0:
         await this.#alter(connection, `alter table ITEM add ${column} varchar(${1 + this.#random(40)})`);
         await connection.queryAsync(`update ITEM set ${column} = 'x' where ID < ${this.#random(4000)}`);
-        break;
-      case 1:
-        await this.#fail(connection, `alter table ITEM add LOST char(${1 + this.#random(40)})`);
         break;
       default:
         await this.#alter(connection, `alter table ITEM drop ${column}, add ${column}B bigint`);
@@ -215,22 +208,6 @@ export class ShopClient {
       const isThere = /already exists|duplicate value|violation of primary or unique key|not found|does not/i;
       if (isLoss(error) || !isThere.test(String(error))) throw error;
     });
-  }
-
-  /** In one transaction with an index that cannot be made. */
-  async #fail(connection: Database, sql: string): Promise<void> {
-    const transaction = await connection.transactionAsync();
-    await transaction.queryAsync(sql);
-    await transaction.queryAsync('create unique index LOST on TWICE (V)');
-    await transaction.commitAsync().then(
-      () => {
-        throw new Error('the index was made');
-      },
-      (error: unknown) => {
-        if (!/duplicate value/i.test(String(error))) throw error;
-      },
-    );
-    await transaction.rollbackAsync();
   }
 
   /** Whether all DDL was made. */
