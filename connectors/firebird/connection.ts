@@ -70,6 +70,7 @@ function attach(address: FirebirdAddress, signal: AbortSignal): Promise<Database
       stopWatching();
       clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);
+      made?._socket?.removeListener('close', onClose);
       if (database !== null) {
         resolve(database);
         return;
@@ -79,6 +80,8 @@ function attach(address: FirebirdAddress, signal: AbortSignal): Promise<Database
       reject(error);
     };
     const onAbort = (): void => give(signal.reason, null);
+    // The client waits on, or begins a login on the closed connection.
+    const onClose = (): void => give(new ConnectionLost(), null);
     const timer = setTimeout(() => {
       const why = `the server at ${address.host}:${address.port} did not answer the login of ${address.user} to ${address.database} within ${CONNECT_TIMEOUT_MS} ms`;
       give(new ConnectError('FB_UNREACHABLE', `${why}.`, { retriable: true }), null);
@@ -111,6 +114,7 @@ function attach(address: FirebirdAddress, signal: AbortSignal): Promise<Database
       },
     );
     made = connectionBeingMade();
+    made._socket?.addListener('close', onClose);
     stopWatching = whenRefused(made, () => give(new LoginRefused(), null));
   });
 }
@@ -164,9 +168,37 @@ function isRefusal(bytes: Buffer, challenges: Set<string>): boolean {
 interface Inner {
   readonly _socket?: Socket | null;
   _pooled: boolean;
+  readonly _isClosed: boolean;
 }
 
 const innerOf = (database: Database): { connection?: Inner } => database as unknown as { connection?: Inner };
+
+class ConnectionLost extends Error {
+  constructor() {
+    super('the connection was lost');
+  }
+}
+
+export function isGone(database: Database): boolean {
+  const { connection } = innerOf(database);
+  const socket = connection?._socket;
+  return connection === undefined || connection._isClosed || socket == null || socket.destroyed;
+}
+
+/** Work on a connection; it fails as soon as that is lost, with an error that says so, whatever the client makes of its calls. */
+export function whileConnected<T>(database: Database, work: () => Promise<T>): Promise<T> {
+  if (isGone(database)) return Promise.reject(new ConnectionLost());
+  const socket = innerOf(database).connection!._socket!;
+  return new Promise((resolve, reject) => {
+    const onClose = (): void => reject(new ConnectionLost());
+    socket.addListener('close', onClose);
+    work()
+      .then(resolve, (error: unknown) =>
+        reject(isGone(database) && !isConnectionLoss(error) ? new ConnectionLost() : error),
+      )
+      .finally(() => socket.removeListener('close', onClose));
+  });
+}
 
 /** Ends the connection at once: the server rolls back what it was doing. Calls that are under way never end. */
 export function abandon(database: Database): void {
@@ -178,7 +210,8 @@ export async function disconnect(database: Database | null): Promise<void> {
   if (database === null) return;
   const bound = new AbortController();
   const late = delay(DETACH_TIMEOUT_MS, undefined, { signal: bound.signal }).catch(() => {});
-  await Promise.race([database.detachAsync(true).catch(() => {}), late]);
+  const detached = whileConnected(database, () => database.detachAsync(true)).catch(() => {});
+  await Promise.race([detached, late]);
   bound.abort();
   abandon(database);
 }

@@ -2,7 +2,16 @@
  * One connection to Firebird, opened when it is needed and again after it was lost. Work on it comes one after the other, and ends with the session.
  */
 import type { Logger } from '../../runtime/api/index.ts';
-import { abandon, connect, type Database, disconnect, type FirebirdAddress, isConnectionLoss } from './connection.ts';
+import {
+  abandon,
+  connect,
+  type Database,
+  disconnect,
+  type FirebirdAddress,
+  isConnectionLoss,
+  isGone,
+  whileConnected,
+} from './connection.ts';
 
 export interface SessionOptions {
   readonly address: FirebirdAddress;
@@ -29,12 +38,14 @@ export class Session {
   use<T>(work: (database: Database) => Promise<T>): Promise<T> {
     const result = this.#last.then(async () => {
       if (this.#abort.signal.aborted) throw this.#options.stopped();
+      if (this.#database !== null && isGone(this.#database)) this.#drop('it was closed while nothing used it');
       this.#database ??= await connect(this.#options.address, this.#abort.signal);
+      const database = this.#database;
       this.#isBusy = true;
       try {
-        return await this.#untilStopped(work(this.#database));
+        return await this.#untilStopped(whileConnected(database, () => work(database)));
       } catch (error) {
-        if (isConnectionLoss(error)) await this.#drop(error);
+        if (isConnectionLoss(error)) this.#drop(error);
         throw error;
       } finally {
         this.#isBusy = false;
@@ -43,6 +54,25 @@ export class Session {
     });
     this.#last = result.catch(() => {
       // Whoever asked for the work gets its error; the next in line does not.
+    });
+    return result;
+  }
+
+  /** Runs DDL on a connection of its own. One that stays after several makes Firebird's next DDL on another connection wait for it without end. */
+  runDdl<T>(work: (database: Database) => Promise<T>): Promise<T> {
+    const { signal } = this.#abort;
+    const result = this.#last.then(async () => {
+      if (signal.aborted) throw this.#options.stopped();
+      const database = await connect(this.#options.address, signal);
+      try {
+        return await this.#untilStopped(whileConnected(database, () => work(database)));
+      } finally {
+        if (signal.aborted) abandon(database);
+        else await disconnect(database);
+      }
+    });
+    this.#last = result.catch(() => {
+      // As above.
     });
     return result;
   }
@@ -57,11 +87,12 @@ export class Session {
     });
   }
 
-  async #drop(error: unknown): Promise<void> {
-    this.#options.logger.warn({ reason: String(error) }, `the connection to ${this.#options.what} was lost`);
+  #drop(reason: unknown): void {
+    this.#options.logger.warn({ reason: String(reason) }, `the connection to ${this.#options.what} was lost`);
     const database = this.#database;
     this.#database = null;
-    await disconnect(database);
+    // Without a goodbye: a server that has ended the session does not answer one.
+    if (database !== null) abandon(database);
   }
 
   /** Gives the connection up if nothing used it for so long; the next use makes another. */

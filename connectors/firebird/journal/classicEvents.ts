@@ -32,11 +32,13 @@ export class ClassicEvents {
   readonly #openBlobs = new Map<number, OpenBlob>();
   readonly #readers = new WeakMap<RecordLayout, readonly ReadValue<ClassicValue>[]>();
   readonly #dumpsBlobs: boolean;
+  readonly #includes: (table: string) => boolean;
 
-  /** Without a history records stay bytes. */
-  constructor(history: TableHistory | null, dumpsBlobs = true) {
+  /** Without a history records stay bytes. Records of tables that are not included are left out, unread. */
+  constructor(history: TableHistory | null, dumpsBlobs = true, includes: (table: string) => boolean = () => true) {
     this.#history = history;
     this.#dumpsBlobs = dumpsBlobs;
+    this.#includes = includes;
   }
 
   /** Hands on the events of a block; a history is moved on at each commit. */
@@ -50,6 +52,7 @@ export class ClassicEvents {
     };
     const change = (event: 'INSERT' | 'DELETE', table: string, start: number, end: number): void => {
       this.#openBlobs.delete(tnx);
+      if (!this.#includes(table)) return;
       if (history === null) {
         emit({ event, tnx, table, record: null, data: bytes.toString('hex', start, end) });
         return;
@@ -67,6 +70,7 @@ export class ClassicEvents {
       delete: (table, start, end) => change('DELETE', table, start, end),
       update: (table, oldStart, oldEnd, start, end) => {
         this.#openBlobs.delete(tnx);
+        if (!this.#includes(table)) return;
         if (history === null) {
           const [oldData, data] = [bytes.toString('hex', oldStart, oldEnd), bytes.toString('hex', start, end)];
           emit({ event: 'UPDATE', tnx, table, changedFields: [], oldRecord: null, record: null, oldData, data });

@@ -13,7 +13,10 @@ export function layoutOf(
   const table = tables.get(name);
   const layout = table?.layout(length) ?? null;
   if (layout !== null) return layout;
-  const why = table === undefined ? 'no such table is known' : `no format of it has ${length} bytes`;
+  const why =
+    table === undefined
+      ? 'no such table is known; if it was dropped before its layout could be read, leave it out with table.exclude.list'
+      : `no format of it has ${length} bytes`;
   throw new ConnectError(
     'FB_LAYOUT_UNKNOWN',
     `A record of ${name}, ${length} bytes long, of transaction ${transaction}: ${why}.`,

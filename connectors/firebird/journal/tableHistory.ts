@@ -60,6 +60,7 @@ export class TableHistory {
 
   setFormats(relation: number, formats: readonly RecordFormat[]): void {
     this.#formats.set(relation, formats);
+    this.#states.get(relation)?.setFormats(formats);
   }
 
   apply(entries: readonly HistoryEntry[]): void {

@@ -31,7 +31,7 @@ export class TableState {
   readonly name: string;
   readonly key: readonly string[];
   readonly #format: number;
-  readonly #formats: readonly RecordFormat[];
+  #formats: readonly RecordFormat[] = [];
   readonly #fields: readonly NamedField[];
   /** Last names of columns that are not in the table any more. */
   readonly #droppedNames: ReadonlyMap<number, string>;
@@ -50,7 +50,7 @@ export class TableState {
     this.name = name;
     this.key = key;
     this.#format = format;
-    this.#formats = formats.toSorted((a, b) => a.format - b.format);
+    this.setFormats(formats);
     this.#fields = fields.toSorted((a, b) => a.position - b.position || a.id - b.id);
     this.#droppedNames = droppedNames;
   }
@@ -58,6 +58,11 @@ export class TableState {
   /** Names of all columns it ever had, for the state after it. */
   names(): ReadonlyMap<number, string> {
     return new Map([...this.#droppedNames, ...this.#fields.map(field => [field.id, field.name] as const)]);
+  }
+
+  /** All that are known by now: a failed DDL adds one that some records have. */
+  setFormats(formats: readonly RecordFormat[]): void {
+    this.#formats = formats.toSorted((a, b) => a.format - b.format);
   }
 
   /** The layout of records of `length` bytes; null = none has that length. */
@@ -73,7 +78,7 @@ export class TableState {
 
   /** The layout of what is written now. */
   currentLayout(): RecordLayout {
-    const format = this.#formats.find(of => of.format === this.#format);
+    const format = this.#formats.findLast(of => of.format === this.#format);
     if (format === undefined) {
       throw new ConnectError('FB_METADATA_INVALID', `Format ${this.#format} of ${this.name} is not described.`);
     }

@@ -2,7 +2,7 @@
 import type { Config, ConfigError, SinkConnector, SinkPlugin } from '../../../runtime/api/index.ts';
 import type { WantedOffset } from '../../shared/offsetLedger.ts';
 import { SqlSinkTask } from '../../shared/sqlSinkTask.ts';
-import { connect, type Database, disconnect } from '../connection.ts';
+import { connect, type Database, disconnect, whileConnected } from '../connection.ts';
 import { CONNECTOR_VERSION } from '../version.ts';
 import { checkSinkConfig, offsetStore, sinkConfigDef, targetAddress } from './config.ts';
 import { asSinkError } from './firebirdFailure.ts';
@@ -27,8 +27,11 @@ class FirebirdSinkConnector implements SinkConnector {
     let database: Database | null = null;
     try {
       database = await connect(targetAddress(values), new AbortController().signal);
-      await store.create(database);
-      await store.alter(database, offsets);
+      const target = database;
+      await whileConnected(target, async () => {
+        await store.create(target);
+        await store.alter(target, offsets);
+      });
       return true;
     } catch (error) {
       throw asSinkError(error);

@@ -4,7 +4,7 @@ import type { Advance, LedgerRow, WantedOffset } from '../../shared/offsetLedger
 import { OffsetsRefused, type SinkOffsets } from '../../shared/refusedOffsets.ts';
 import type { TableName } from '../../shared/tableName.ts';
 import { type Database, quoteText, type Transaction } from '../connection.ts';
-import { isPrivilege, isThereAlready } from './firebirdFailure.ts';
+import { isPrivilege, isThereAlready, reasonOf } from './firebirdFailure.ts';
 import { tableSql } from './tableDdl.ts';
 
 export type FirebirdOffsets = SinkOffsets<Database, OffsetStore>;
@@ -28,16 +28,19 @@ export class OffsetStore {
   }
 
   async create(database: Database): Promise<void> {
-    const found = await database.queryAsync('select 1 there from rdb$relations where rdb$relation_name = ?', [
-      this.#name.table,
-    ]);
-    if (found.length > 0) return;
+    if (await this.#isThere(database)) return;
     // An index entry has a quarter of a page, 1 KiB at worst, in bytes.
     const sql = `create table ${this.table} (connector varchar(255) character set octets not null, topic varchar(249) character set ascii not null,
       part integer not null, next_offset bigint, fence bigint not null, updated_at timestamp, primary key (connector, topic, part))`;
-    await database.queryAsync(sql).catch(error => {
-      // Another task was faster.
-      if (isThereAlready(error)) return;
+    await database.queryAsync(sql).catch(async error => {
+      if (isThereAlready(error)) {
+        // Another task was faster; or it was a connection of ours that was lost, whose transaction is undone by and by.
+        if (await this.#isThere(database)) return;
+        throw new ConnectError('SINK_UNAVAILABLE', `${this.table} is being made: ${reasonOf(error)}`, {
+          cause: error,
+          retriable: true,
+        });
+      }
       if (!isPrivilege(error)) throw error;
       throw new ConnectError(
         'SINK_PRIVILEGE',
@@ -45,6 +48,13 @@ export class OffsetStore {
         { cause: error, place: { table: this.#name.table } },
       );
     });
+  }
+
+  async #isThere(database: Database): Promise<boolean> {
+    const found = await database.queryAsync('select 1 there from rdb$relations where rdb$relation_name = ?', [
+      this.#name.table,
+    ]);
+    return found.length > 0;
   }
 
   /** Raises the fences of the partitions. Waits for a transaction under way of a task before. */

@@ -46,7 +46,7 @@ const firebirdTarget = (session: Session, writer: Applier, offsets: FirebirdOffs
     session.use(async database => {
       if (offsets) await moveOffsets(database, offsets, advances);
     }),
-  open: () => session.use(async database => offsets?.store.create(database)),
+  open: () => session.runDdl(async database => offsets?.store.create(database)),
   close: () => session.close(),
   asFailure: asSinkError,
 });
@@ -73,7 +73,7 @@ const firebirdDialect = (session: Session): SqlDialect<FbTypes> => ({
   guardWidth,
   widenSql,
   runDdl: sql =>
-    session.use(async database => {
+    session.runDdl(async database => {
       await database.queryAsync(sql);
     }),
   classifyDdl: error => (isThereAlready(error) ? 'raced' : isPrivilege(error) ? 'privilege' : 'other'),

@@ -10,7 +10,7 @@ import {
   type SourcePlugin,
 } from '../../../runtime/api/index.ts';
 import { parseSettings, sourceConfigDef } from '../config.ts';
-import { connect, type Database, disconnect, firebirdError } from '../connection.ts';
+import { connect, type Database, disconnect, firebirdError, whileConnected } from '../connection.ts';
 import { CONNECTOR_VERSION } from '../version.ts';
 import { readCatalog } from './catalog.ts';
 import { parseOffset } from './position.ts';
@@ -67,7 +67,8 @@ async function validate(config: Config): Promise<readonly ConfigError[]> {
   let database: Database | null = null;
   try {
     database = await connect(settings.address, new AbortController().signal);
-    const { isPublished } = await readCatalog(database, null);
+    const attached = database;
+    const { isPublished } = await whileConnected(attached, () => readCatalog(attached, null));
     if (isPublished) return [];
     const why = 'the database has no publication: run ALTER DATABASE ENABLE PUBLICATION and INCLUDE ALL TO PUBLICATION';
     return [told('database.dbname', 'FB_PUBLICATION_DISABLED', why)];

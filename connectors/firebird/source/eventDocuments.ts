@@ -44,10 +44,6 @@ export class EventDocuments {
         return this.#settings.includesDdl;
       case 'SET SEQUENCE':
         return this.#settings.includesSequences;
-      case 'INSERT':
-      case 'UPDATE':
-      case 'DELETE':
-        return this.#settings.tables(event.table);
       default:
         return true;
     }

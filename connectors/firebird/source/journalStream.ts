@@ -35,10 +35,19 @@ export interface StreamOptions {
   readonly history: SchemaHistory;
   /** Reads the catalogue and adds to the history what a transaction of DDL left behind. */
   readonly learn: (transaction: OpenTransaction, position: JournalPosition, tables: TableHistory) => Promise<void>;
+  /** Reads the formats of tables again. */
+  readonly learnFormats: (tables: TableHistory) => Promise<void>;
   /** What the database says of a transaction whose COMMIT is in the journal; null = the journal is believed. `unreachable` is for a while. */
   readonly commitState: ((transaction: number) => Promise<CommitState | 'unreachable'>) | null;
   /** A transaction was left out that the journal says is committed. */
   readonly onRolledBack: () => void;
+}
+
+interface HeldCommit {
+  readonly block: JournalBlock;
+  readonly transaction: OpenTransaction;
+  /** Its events were handed on; event.format=journal. */
+  isRead: boolean;
 }
 
 export class JournalStream {
@@ -56,7 +65,9 @@ export class JournalStream {
   readonly #classic: { readonly events: ClassicEvents; readonly documents: EventDocuments } | null;
   #publishing: AsyncGenerator<void> | null = null;
   /** The block of a COMMIT that is not dealt with yet: whether it stands, and what its DDL left behind, the database must tell. */
-  #held: { block: JournalBlock; transaction: OpenTransaction } | null = null;
+  #held: HeldCommit | null = null;
+  /** A block could not be read, or a transaction not be published to its end: what follows must not be, either. */
+  #failure: { readonly error: unknown } | null = null;
   #undecidedSince = 0;
   readonly #cache = new BlockCache();
   #lastOffset = '';
@@ -94,7 +105,7 @@ export class JournalStream {
       settings.format === 'debezium'
         ? null
         : {
-            events: new ClassicEvents(this.#tables, settings.dumpsBlobs),
+            events: new ClassicEvents(this.#tables, settings.dumpsBlobs, settings.tables),
             documents: new EventDocuments(settings),
           };
   }
@@ -117,34 +128,55 @@ export class JournalStream {
 
   /** What there is, up to a bound; empty when there is nothing for now. The last batch has the offset. */
   async poll(signal: AbortSignal): Promise<SourceBatch[]> {
+    if (this.#failure !== null) throw this.#failure.error;
     this.#rows.reset();
-    while (this.#bytes() < POLL_BYTES && !signal.aborted) {
-      if (this.#publishing !== null) {
-        if ((await this.#publishing.next()).done) this.#publishing = null;
-        continue;
-      }
-      const held = this.#held;
-      if (held !== null) {
-        if (!(await this.#settle(held.block, held.transaction))) break;
-        this.#held = null;
-        continue;
-      }
-      const block = await this.#follower.next();
-      if (block === null) break;
-      await this.#take(block);
+    try {
+      while (this.#bytes() < POLL_BYTES && !signal.aborted && (await this.#step()));
+    } catch (error) {
+      // What there is goes first; the next poll fails with the same.
+      if (this.#bytes() === 0) throw error;
     }
     const { common } = this.#options;
     const batches =
       this.#classic?.documents.take(common, this.#follower.modifiedMs) ?? this.#batches.take(this.#rows.bytes);
     if (this.#transactions !== null) batches.push(...this.#transactions.take());
     // Between transactions only: what is published in part is published again.
-    if (this.#publishing !== null || this.#held !== null) return batches;
+    if (this.#publishing !== null || this.#held !== null || this.#failure !== null) return batches;
     const offset = this.#offset();
     const last = batches.at(-1);
     if (offset === null) return batches;
     if (last === undefined) return [emptyBatch(common, offset)];
     (last as { sourceOffset: SourceOffset | null }).sourceOffset = offset;
     return batches;
+  }
+
+  /** False where there is nothing to do for now. */
+  async #step(): Promise<boolean> {
+    const publishing = this.#publishing;
+    if (publishing !== null) {
+      if ((await this.#once(() => publishing.next())).done) this.#publishing = null;
+      return true;
+    }
+    const held = this.#held;
+    if (held !== null) {
+      if (!(await this.#settle(held))) return false;
+      this.#held = null;
+      return true;
+    }
+    const block = await this.#follower.next();
+    if (block === null) return false;
+    await this.#once(() => this.#take(block));
+    return true;
+  }
+
+  /** What cannot be done again: where it fails, nothing may follow. */
+  async #once<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      this.#failure = { error };
+      throw error;
+    }
   }
 
   /** Of the last batch that had one; null = none had. */
@@ -204,7 +236,7 @@ export class JournalStream {
       this.#classic === null ? this.#cache : null,
     );
     if (outcome === 'committed') {
-      this.#held = { block, transaction };
+      this.#held = { block, transaction, isRead: false };
       return;
     }
     this.#readEvents(block, isRewinding, false);
@@ -225,14 +257,17 @@ export class JournalStream {
   }
 
   /** Deals with a COMMIT; false where the database cannot tell yet. */
-  async #settle(block: JournalBlock, transaction: OpenTransaction): Promise<boolean> {
+  async #settle(held: HeldCommit): Promise<boolean> {
+    const { block, transaction } = held;
     const isSeen = this.#isSeen(transaction.number);
     const { commitState, logger, onRolledBack } = this.#options;
     const state = isSeen || commitState === null ? 'committed' : await commitState(transaction.number);
     switch (state) {
       case 'committed':
         this.#undecidedSince = 0;
-        this.#readEvents(block, false, false);
+        // What its DDL left behind may have to be asked for more than once.
+        if (!held.isRead) this.#readEvents(block, false, false);
+        held.isRead = true;
         await this.#commit(block, transaction, isSeen);
         return true;
       case 'rolled back':
@@ -291,6 +326,7 @@ export class JournalStream {
     if (transaction.statements.length > 0 && !isSeen && !history.hasLearned(position)) {
       await learn(transaction, position, this.#tables);
     }
+    if (transaction.hasUnknownLayout && !isSeen) await this.#options.learnFormats(this.#tables);
     this.#drop(transaction);
     if (this.#classic !== null) return;
     if (isSeen || !this.#isWhole(transaction, block)) return;

@@ -36,6 +36,8 @@ export class OpenTransaction {
   readonly undone: Undone[] = [];
   /** Statements of DDL. */
   readonly statements: string[] = [];
+  /** Whether a record has a layout that was not known when its block was read. */
+  hasUnknownLayout = false;
   /** Whether its first block was read. */
   readonly isWhole: boolean;
   #operations = 0;
@@ -51,8 +53,12 @@ export class OpenTransaction {
   /** Takes in a block: checks all of it, and tells what became of the transaction. */
   add(block: JournalBlock, sequence: number, tables: Tables, cache: BlockCache | null): Outcome {
     let ending: ControlCode | null = null;
-    const count = (): void => {
+    let [lastTable, lastLength] = ['', -1];
+    const count = (table: string, start: number, end: number): void => {
       this.#operations++;
+      if (lastTable === table && lastLength === end - start) return;
+      [lastTable, lastLength] = [table, end - start];
+      if (!tables.get(table)?.layout(end - start)) this.hasUnknownLayout = true;
     };
     const visitor: OperationVisitor = {
       control: code => {
@@ -75,7 +81,11 @@ export class OpenTransaction {
         }
       },
       insert: count,
-      update: count,
+      update: (table, oldStart, oldEnd, start, end) => {
+        count(table, start, end);
+        if (oldEnd - oldStart !== end - start && !tables.get(table)?.layout(oldEnd - oldStart))
+          this.hasUnknownLayout = true;
+      },
       delete: count,
       blobBegin: () => {},
       blobChunk: () => {},

@@ -102,13 +102,14 @@ export class SchemaHistory {
       const isLater = compareStamps(table.changed, stamp) > 0;
       if (before === null) {
         if (compareStamps(table.created, stamp) > 0) continue;
-        const first = formatsOf.get(table.relation)?.[0];
+        const formats = formatsOf.get(table.relation);
+        const first = formats?.findLast(({ format }) => format === formats[0]!.format);
         const made = isLater && first !== undefined ? asOf(first, table, null, columnsFor(table, targets)) : table;
         entries.push(entryOf(made, tnx, position));
       } else if (shapeOf(before) !== shapeOf(table)) {
         if (!isLater) entries.push(entryOf(table, tnx, position));
         else if (table.format > before.format && targets.some(target => isAltered(target, table))) {
-          const next = formatsOf.get(table.relation)?.find(({ format }) => format === before.format + 1);
+          const next = formatsOf.get(table.relation)?.findLast(({ format }) => format === before.format + 1);
           if (next !== undefined) {
             entries.push(entryOf(asOf(next, table, before, columnsFor(table, targets)), tnx, position));
           }
@@ -129,6 +130,14 @@ export class SchemaHistory {
     await this.#save();
     for (const { id, formats } of relations) tables.setFormats(id, formats);
     tables.apply(entries);
+  }
+
+  /** Formats that came about without a commit of DDL. */
+  async addFormats(catalog: Catalog, tables: TableHistory): Promise<void> {
+    const relations = mergeFormats(this.#metadata.relations, catalog.relations);
+    this.#metadata = { ...this.#metadata, relations };
+    await this.#save();
+    for (const { id, formats } of relations) tables.setFormats(id, formats);
   }
 
   #latest(): Map<number, HistoryEntry> {
@@ -207,15 +216,16 @@ function asOf(
   return { ...table, format: format.format, fields, key };
 }
 
-/** What was read last wins: the number of a format that a failed DDL left behind is used again. */
+/** Several may have one number: what was read last counts, since the number of a format that a failed DDL left behind is used again. */
 function mergeFormats(known: readonly RelationFormats[], now: readonly RelationFormats[]): readonly RelationFormats[] {
   const merged = new Map(known.map(relation => [relation.id, relation]));
   for (const relation of now) {
     const before = merged.get(relation.id);
+    const read = new Set(relation.formats.map(of => JSON.stringify(of)));
     // Another name: the number of the table was used again.
-    const formats = new Map(before?.name === relation.name ? before.formats.map(of => [of.format, of]) : []);
-    for (const of of relation.formats) formats.set(of.format, of);
-    merged.set(relation.id, { ...relation, formats: [...formats.values()].sort((a, b) => a.format - b.format) });
+    const kept = before?.name === relation.name ? before.formats.filter(of => !read.has(JSON.stringify(of))) : [];
+    const formats = [...kept, ...relation.formats].sort((a, b) => a.format - b.format);
+    merged.set(relation.id, { ...relation, formats });
   }
   return [...merged.values()];
 }

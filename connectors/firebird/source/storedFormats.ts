@@ -45,21 +45,21 @@ const DATA_TYPES: Readonly<Record<number, number>> = {
 /** Bytes before the text. */
 const VARCHAR_PREFIX = 2;
 
-/** One format for each number. `current` is that of the table now, which has the columns `fields`. */
+/**
+ * All formats by number, of one number the one that counts last: the connection whose DDL failed was seen to write records in the format that it left. `current` is
+ * that of the table now, which has the columns `fields`.
+ */
 export function formatsOf(
   table: string,
   current: number,
   stored: readonly StoredFormat[],
   fields: readonly DeclaredField[],
 ): RelationFormats['formats'] {
-  const formats = new Map<number, RecordFormat>();
-  for (const { format, descriptor } of stored.toSorted((a, b) => a.format - b.format || a.place - b.place)) {
-    const parsed = parseDescriptor(format, Buffer.from(descriptor), table);
-    const other = formats.get(format);
-    if (other !== undefined && format === current && isDeclared(other, fields) && !isDeclared(parsed, fields)) continue;
-    formats.set(format, parsed);
-  }
-  return [...formats.values()];
+  const formats = stored
+    .toSorted((a, b) => a.format - b.format || a.place - b.place)
+    .map(({ format, descriptor }) => parseDescriptor(format, Buffer.from(descriptor), table));
+  const rank = (of: RecordFormat): number => (of.format === current && isDeclared(of, fields) ? 1 : 0);
+  return formats.sort((a, b) => a.format - b.format || rank(a) - rank(b));
 }
 
 /** Whether the columns of a table, and no others, lie in records of a format. */

@@ -14,7 +14,14 @@ import { Heartbeats } from '../../shared/heartbeats.ts';
 import { idle } from '../../shared/idle.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import { parseSettings, type SourceSettings } from '../config.ts';
-import { connect, type Database, disconnect, type FirebirdAddress, firebirdError } from '../connection.ts';
+import {
+  connect,
+  type Database,
+  disconnect,
+  type FirebirdAddress,
+  firebirdError,
+  whileConnected,
+} from '../connection.ts';
 import type { JournalPosition } from '../journal/metadata.ts';
 import { SEGMENT_HEADER_BYTES } from '../journal/segmentHeader.ts';
 import type { TableHistory } from '../journal/tableHistory.ts';
@@ -46,6 +53,8 @@ export class FirebirdSourceTask implements SourceTask {
     readonly database: Database;
   } | null = null;
   #afterSnapshot: StreamPosition | null = null;
+  /** The snapshot has failed: what is polled next begins another. */
+  #beginsAgain = false;
   #deletedBelow = 0;
   #heartbeats!: Heartbeats;
   #session!: Session;
@@ -107,40 +116,42 @@ export class FirebirdSourceTask implements SourceTask {
   }
 
   async #begin(): Promise<void> {
-    const settings = this.#settings;
-    const context = this.#context;
-    const database = await connect(settings.address, context.signal);
+    const database = await connect(this.#settings.address, this.#context.signal);
     let isKept = false;
     try {
-      const takesSnapshot = settings.snapshotMode !== 'no_data' && settings.format === 'debezium';
-      const snapshot = takesSnapshot ? await Snapshot.begin(database) : null;
-      const catalog = snapshot?.catalog ?? (await readCatalog(database, null));
-      if (!catalog.isPublished) {
-        throw new ConnectError(
-          'FB_PUBLICATION_DISABLED',
-          `Database ${settings.database} has no publication. Run ALTER DATABASE ENABLE PUBLICATION and ALTER DATABASE INCLUDE ALL TO PUBLICATION.`,
-        );
-      }
-      this.#directory = new SegmentDirectory(settings.directory, catalog.guid);
-      const position = await this.#firstPosition(catalog, snapshot);
-      this.#history = await SchemaHistory.create(settings.historyFile, catalog, await readTimeZones(database));
-      if (snapshot === null) {
-        await this.#openStream(position);
-        return;
-      }
-      const tables = this.#history.tables();
-      tables.startAt({ sequence: 0, offset: 0 }, 0);
-      const batches = snapshot.batches(tables, settings, this.#common, context.signal);
-      this.#snapshot = { of: snapshot, batches, database };
-      this.#afterSnapshot = position;
-      isKept = true;
-      context.logger.info(
-        { tables: catalog.tables.length, unseen: snapshot.view.unseen.length },
-        'the snapshot begins',
-      );
+      isKept = await whileConnected(database, () => this.#beginOn(database));
     } finally {
       if (!isKept) await disconnect(database);
     }
+  }
+
+  /** Whether the connection is still needed. */
+  async #beginOn(database: Database): Promise<boolean> {
+    const settings = this.#settings;
+    const context = this.#context;
+    const takesSnapshot = settings.snapshotMode !== 'no_data' && settings.format === 'debezium';
+    const snapshot = takesSnapshot ? await Snapshot.begin(database) : null;
+    const catalog = snapshot?.catalog ?? (await readCatalog(database, null));
+    if (!catalog.isPublished) {
+      throw new ConnectError(
+        'FB_PUBLICATION_DISABLED',
+        `Database ${settings.database} has no publication. Run ALTER DATABASE ENABLE PUBLICATION and ALTER DATABASE INCLUDE ALL TO PUBLICATION.`,
+      );
+    }
+    this.#directory = new SegmentDirectory(settings.directory, catalog.guid);
+    const position = await this.#firstPosition(catalog, snapshot);
+    this.#history = await SchemaHistory.create(settings.historyFile, catalog, await readTimeZones(database));
+    if (snapshot === null) {
+      await this.#openStream(position);
+      return false;
+    }
+    const tables = this.#history.tables();
+    tables.startAt({ sequence: 0, offset: 0 }, 0);
+    const batches = snapshot.batches(tables, settings, this.#common, context.signal);
+    this.#snapshot = { of: snapshot, batches, database };
+    this.#afterSnapshot = position;
+    context.logger.info({ tables: catalog.tables.length, unseen: snapshot.view.unseen.length }, 'the snapshot begins');
+    return true;
   }
 
   /** The start of the unbroken run of segments that ends with the one being written. */
@@ -172,6 +183,7 @@ export class FirebirdSourceTask implements SourceTask {
         logger,
         directory: this.#directory,
         history: this.#history,
+        learnFormats: tables => this.#learnFormats(tables),
         learn: (transaction, at, tables) => this.#learn(transaction, at, tables),
         commitState: this.#settings.verifiesCommits ? transaction => this.#commitState(commits, transaction) : null,
         onRolledBack: () => this.#context.metrics.count('transactions_rolled_back_by_crash'),
@@ -200,6 +212,11 @@ export class FirebirdSourceTask implements SourceTask {
     }
   }
 
+  async #learnFormats(tables: TableHistory): Promise<void> {
+    const catalog = await this.#session.use(database => readCatalog(database, null));
+    await this.#history.addFormats(catalog, tables);
+  }
+
   async #commitState(commits: CommitStates, transaction: number): Promise<CommitState | 'unreachable'> {
     const { signal, logger } = this.#context;
     try {
@@ -215,6 +232,10 @@ export class FirebirdSourceTask implements SourceTask {
   async poll(): Promise<readonly SourceBatch[]> {
     const { signal } = this.#context;
     try {
+      if (this.#beginsAgain) {
+        await this.#begin();
+        this.#beginsAgain = false;
+      }
       if (this.#snapshot !== null) return await this.#pollSnapshot();
       const stream = this.#stream;
       if (stream === null) {
@@ -236,16 +257,35 @@ export class FirebirdSourceTask implements SourceTask {
   }
 
   async #pollSnapshot(): Promise<readonly SourceBatch[]> {
-    const { batches, of, database } = this.#snapshot!;
-    const { value, done } = await batches.next();
-    if (!done) return [value];
-    this.#snapshot = null;
-    await of.end();
-    await disconnect(database);
+    const { batches, database } = this.#snapshot!;
+    try {
+      const { value, done } = await whileConnected(database, () => batches.next());
+      if (!done) return [value];
+    } catch (error) {
+      // Its transaction is gone, and with it the moment that it showed.
+      this.#beginsAgain = true;
+      await this.#endSnapshot();
+      throw error;
+    }
+    await this.#endSnapshot();
     const position = this.#afterSnapshot!;
     if (this.#settings.snapshotMode !== 'initial_only') await this.#openStream(position);
     this.#context.logger.info({}, 'the snapshot is complete');
     return [emptyBatch(this.#common, toOffset(position))];
+  }
+
+  async #endSnapshot(): Promise<void> {
+    const snapshot = this.#snapshot;
+    this.#snapshot = null;
+    if (snapshot === null) return;
+    const { batches, of, database } = snapshot;
+    await whileConnected(database, async () => {
+      await batches.return(undefined);
+      await of.end();
+    }).catch(() => {
+      // The connection is lost, and with it the transaction.
+    });
+    await disconnect(database);
   }
 
   #reportLag(batches: readonly SourceBatch[]): void {
@@ -266,13 +306,7 @@ export class FirebirdSourceTask implements SourceTask {
   }
 
   async stop(): Promise<void> {
-    const snapshot = this.#snapshot;
-    this.#snapshot = null;
-    if (snapshot !== null) {
-      await snapshot.batches.return(undefined).catch(() => {});
-      await snapshot.of.end();
-      await disconnect(snapshot.database);
-    }
+    await this.#endSnapshot();
     await this.#stream?.close();
     await this.#session?.close();
   }

@@ -63,6 +63,7 @@ for (let round = 0; round < 5; round++) {
     logger: { error() {}, warn() {}, info() {}, debug() {} },
     directory: segments,
     history,
+    learnFormats: async () => {},
     learn: async () => {},
     commitState: null,
     onRolledBack: () => {},

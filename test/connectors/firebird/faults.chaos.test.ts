@@ -10,8 +10,8 @@ for (const version of [4, 5] as readonly FirebirdVersion[]) {
       version,
       faults: Number(process.env.FAULTS ?? 30),
       seed,
-      maxPauseMs: 2500,
-      peacefulCommits: 400,
+      maxPauseMs: 1500,
+      peacefulCommits: 150,
       report: line => t.diagnostic(line),
     });
   });

@@ -79,6 +79,7 @@ export class FixtureStream {
         logger: { error() {}, warn() {}, info() {}, debug() {} },
         directory: new SegmentDirectory(this.folder, metadata.guid),
         history,
+        learnFormats: async () => {},
         learn: async (transaction, position, tables) => {
           this.positions.set(transaction.number, position);
           tables.commit(transaction.number);

@@ -1,4 +1,5 @@
-/** Damaged segments: a clear error or the events that are there, never another exception, an endless loop or an event too many. FUZZ_MUTATIONS makes it longer. */
+/** Damaged segments: a clear error or the events that are there, never another exception, an endless loop or an event too many. FUZZ_MUTATIONS makes it longer,
+ * FAULT_SEED another one. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,6 +13,7 @@ import { ConnectError } from '../../../schemas/errors.ts';
 import { blocksOf, FIXTURE_VERSIONS, fixtureMetadata, fixtureSegments } from './fixtureSegments.ts';
 
 const mutations = Number(process.env.FUZZ_MUTATIONS ?? 4000);
+const seed = Number(process.env.FAULT_SEED ?? 7);
 
 /** Repeatable: the same numbers in each run. */
 function random(seed: number): (below: number) => number {
@@ -38,10 +40,11 @@ function decode(bytes: Buffer, history: TableHistory | null): { events: JournalE
   }
 }
 
-test('flipped bits and overwritten bytes', () => {
-  const next = random(7);
+test('flipped bits and overwritten bytes', t => {
+  const next = random(seed);
   let errors = 0;
   let slowestMs = 0;
+  let events = 0;
   for (let n = 0; n < mutations; n++) {
     const of = known[next(known.length)]!;
     const original = of.segments[next(of.segments.length)]!;
@@ -70,7 +73,11 @@ test('flipped bits and overwritten bytes', () => {
       assert.match(result.error.code, /^FB_/);
     }
     assert.ok(result.events.length <= bytes.length, `mutation ${n}`);
+    events += result.events.length;
   }
+  t.diagnostic(
+    `FAULT_SEED=${seed}, ${mutations} mutations: ${errors} errors with a code, ${events} events, slowest ${slowestMs.toFixed(0)} ms`,
+  );
   assert.ok(errors > mutations / 20, `${errors} of ${mutations} were noticed`);
   assert.ok(slowestMs < 2000, `${slowestMs} ms`);
 });

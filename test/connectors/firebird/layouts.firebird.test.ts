@@ -55,6 +55,34 @@ describe('layouts', { concurrency: true }, () => {
       ]);
     });
 
+    test(`Firebird ${version}: a connection whose DDL failed writes records in the format that it left behind`, async t => {
+      const database = await TestFirebird.create(t, version);
+      await database.run(
+        'create table X (A integer not null primary key, B integer)',
+        'create table W (ID integer not null primary key, V integer)',
+        'insert into W values (1, 1)',
+        'insert into W values (2, 1)',
+      );
+      const source = new FirebirdHarness(t, database);
+      await source.start();
+      await source.pollUntil('the end of the snapshot', () => source.offset?.segment !== undefined);
+      const connection = await database.connect();
+      const transaction = await connection.transactionAsync();
+      await transaction.queryAsync('alter table X add LOST char(40)');
+      await transaction.queryAsync('create unique index WU on W (V)');
+      await assert.rejects(transaction.commitAsync(), /duplicate value/);
+      await transaction.rollbackAsync();
+      await connection.queryAsync('insert into X values (5, 5)');
+      await connection.queryAsync('alter table X add N bigint');
+      await connection.queryAsync('insert into X (A, B, N) values (6, 6, 6)');
+      await disconnect(connection);
+      await source.pollUntil('the last row', changes => changes.some(change => change.after?.A === 6));
+      assert.deepEqual(rowsOf(source.changes, 'X'), [
+        ['c', { A: 5, B: 5 }],
+        ['c', { A: 6, B: 6, N: 6n }],
+      ]);
+    });
+
     test(`Firebird ${version}: a table is dropped and made again while the source is behind`, async t => {
       const database = await TestFirebird.create(t, version);
       await database.run('create table X (A integer not null primary key, B integer)', 'insert into X values (1, 1)');
@@ -110,5 +138,33 @@ describe('layouts', { concurrency: true }, () => {
         ['c', { A: 5, D: 5n }],
       ]);
     });
+
+    for (const format of ['debezium', 'journal'])
+      test(`Firebird ${version}: a table that was gone before it could be read stops the source, unless it is left out; ${format}`, async t => {
+        const database = await TestFirebird.create(t, version);
+        await database.run('create table X (A integer not null primary key)', 'insert into X values (1)');
+        const source = new FirebirdHarness(t, database);
+        const options = { 'snapshot.mode': 'no_data', 'event.format': format };
+        await source.start(options);
+        await source.pollUntil('the row', () => source.offset?.segment !== undefined);
+        await source.commit();
+        await source.stop();
+        await database.run(
+          'create table BRIEF (A integer not null primary key)',
+          'insert into BRIEF values (1)',
+          'drop table BRIEF',
+          'insert into X values (2)',
+        );
+        await source.start(options);
+        const isThere = (): boolean => source.warnings.length > 0;
+        await assert.rejects(source.pollUntil('an error', isThere), {
+          code: 'FB_LAYOUT_UNKNOWN',
+          message: /table\.exclude\.list/,
+        });
+        await source.stop();
+        const position = source.offset;
+        await source.start({ ...options, 'table.exclude.list': 'BRIEF' });
+        await source.pollUntil('the offset behind it', () => source.offset !== position);
+      });
   }
 });

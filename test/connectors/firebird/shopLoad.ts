@@ -187,18 +187,15 @@ export class ShopClient {
       await connection.queryAsync(`update ITEM set E2 = 'e${random(1e6)}', E3 = 'more' where ID < ${random(4000)}`);
   }
 
-  /** Columns come and go, and DDL fails at its commit, so that the number of its format is used again. */
+  /** Columns come and go. No DDL that fails at its commit: Firebird damages its own records by what is written after one ("decompression overran buffer"). */
   async #storm(connection: Database): Promise<void> {
     const n = this.#storms++;
     if (n >= MAX_STORM) return;
-    const column = `T${this.#seed}_${n - (n % 3)}`;
-    switch (n % 3) {
+    const column = `T${this.#seed}_${n - (n % 2)}`;
+    switch (n % 2) {
       case 0:
         await this.#alter(connection, `alter table ITEM add ${column} varchar(${1 + this.#random(40)})`);
         await connection.queryAsync(`update ITEM set ${column} = 'x' where ID < ${this.#random(4000)}`);
-        break;
-      case 1:
-        await this.#fail(connection, `alter table ITEM add LOST char(${1 + this.#random(40)})`);
         break;
       default:
         await this.#alter(connection, `alter table ITEM drop ${column}, add ${column}B bigint`);
@@ -213,22 +210,6 @@ export class ShopClient {
     });
   }
 
-  /** In one transaction with an index that cannot be made. */
-  async #fail(connection: Database, sql: string): Promise<void> {
-    const transaction = await connection.transactionAsync();
-    await transaction.queryAsync(sql);
-    await transaction.queryAsync('create unique index LOST on ITEM computed by (1)');
-    await transaction.commitAsync().then(
-      () => {
-        throw new Error('the index was made');
-      },
-      (error: unknown) => {
-        if (!/duplicate value/i.test(String(error))) throw error;
-      },
-    );
-    await transaction.rollbackAsync();
-  }
-
   /** Whether all DDL was made. */
   get isThroughDdl(): boolean {
     return !this.#doesDdl || this.#ddl === DDL.length;
@@ -238,4 +219,4 @@ export class ShopClient {
 /** The server died, or is not back yet. Conflicts between clients, which only their DDL has, are tried again too. */
 const isLoss = (error: unknown): boolean =>
   /FB_UNREACHABLE|FB_LOGIN_FAILED/.test(String((error as { code?: unknown }).code)) ||
-  /lost|closed|ECONN|EPIPE|shutdown|deadlock|lock conflict|concurrent|in use/i.test(String(error));
+  /lost|closed|ECONN|EPIPE|shutdown|bugcheck|deadlock|lock conflict|concurrent|in use/i.test(String(error));

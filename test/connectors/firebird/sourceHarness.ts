@@ -107,8 +107,8 @@ export class FirebirdHarness {
 
 export function changeOf(record: ConnectRecord): Change {
   const value = record.value as Struct | null;
-  // Transactions and heartbeats.
-  if (value !== null && !value.schema.fieldIndex.has('op')) {
+  // Transactions, heartbeats, and documents of event.format=journal.
+  if (typeof record.value === 'string' || (value !== null && !value.schema.fieldIndex.has('op'))) {
     return { table: record.topic, op: null, before: null, after: null, record };
   }
   const row = (name: string): Record<string, unknown> | null => {
