@@ -316,7 +316,7 @@ export abstract class IncrementalSnapshot<T, A, P> {
     if (added.length === 0) {
       logger.warn(
         { signal: signal.id, collections: signal.collections.join(', ') },
-        'a signal names no captured table',
+        chosen.length === 0 ? 'a signal names no captured table' : 'the tables of a signal are being read already',
       );
       return;
     }
