@@ -49,13 +49,20 @@ export const idleOffset = (offset: SourceOffset, flushed: bigint): SourceOffset 
   lsn_flushed: flushed,
 });
 
-export const snapshotOffset = (lsn: bigint, txId: bigint, tsUs: bigint, isComplete: boolean): SourceOffset => ({
+export const snapshotOffset = (lsn: bigint, txId: bigint, tsUs: bigint): SourceOffset => ({
   lsn,
   txId,
   ts_usec: tsUs,
   snapshot: 'INITIAL',
-  last_snapshot_record: isComplete,
-  snapshot_completed: isComplete,
+  last_snapshot_record: false,
+  snapshot_completed: false,
+});
+
+/** Of the last row. The log from `flushed` on is needed, where the slot was there before the snapshot. */
+export const completeOffset = (offset: SourceOffset, flushed: bigint): SourceOffset => ({
+  ...(flushed === offset.lsn ? offset : idleOffset(offset, flushed)),
+  last_snapshot_record: true,
+  snapshot_completed: true,
 });
 
 /** Reads our offsets and Debezium's. Throws PG_OFFSET_INVALID. */

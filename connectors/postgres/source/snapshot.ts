@@ -14,7 +14,7 @@ import { type CopiedRows, copyRows } from './copyRows.ts';
 import { CHOICE } from './envelope.ts';
 import { parseLsn } from './lsn.ts';
 import { mergeReaders } from './mergeReaders.ts';
-import { snapshotOffset } from './position.ts';
+import { completeOffset, snapshotOffset } from './position.ts';
 import type { RelationVersions } from './relations.ts';
 import { copiedWireRows, rowBatch } from './rowBatch.ts';
 import { type SnapshotRange, snapshotRanges } from './snapshotRanges.ts';
@@ -57,6 +57,8 @@ export async function exportSnapshot(client: pg.Client): Promise<string> {
 export interface SnapshotReading {
   readonly tables: readonly TableName[];
   readonly point: SnapshotPoint;
+  /** Up to where the server was told that the log is not needed. */
+  readonly flushed: bigint;
   readonly versions: RelationVersions;
   readonly settings: SourceSettings;
   readonly serverVersion: number;
@@ -80,13 +82,13 @@ export async function* snapshotBatches(
   clients: readonly pg.Client[],
   reading: SnapshotReading,
 ): AsyncGenerator<SourceBatch> {
-  const { point, settings, common } = reading;
+  const { point, flushed, settings, common } = reading;
   const tables = reading.tables.filter(table => settings.snapshot.tables(fullName(table), table.schema));
   if (settings.snapshot.isLocking) await lock(clients[0]!, tables, settings);
   const ranges = await snapshotRanges(clients[0]!, tables, settings, reading.serverVersion, clients.length);
   const left = tables.map((_, index) => ranges.filter(({ table }) => table === index).length);
   const source = { ...point, sequence: `[null,"${point.lsn}"]` };
-  const offset = snapshotOffset(point.lsn, point.txId, point.tsUs, false);
+  const offset = snapshotOffset(point.lsn, point.txId, point.tsUs);
   let isFirst = true;
   /** The last batch of each table that is being read: its last row may be the last of its table. */
   const held = new Map<number, TableSourceBatch>();
@@ -121,7 +123,7 @@ export async function* snapshotBatches(
   if (ended !== null) {
     // The last tables may have been empty: the last row of all ends the snapshot.
     mark(ended, MARKER.last);
-    ended.sourceOffset = snapshotOffset(point.lsn, point.txId, point.tsUs, true);
+    ended.sourceOffset = completeOffset(offset, flushed);
     yield ended;
   }
 }

@@ -22,7 +22,8 @@ export interface SnapshotOptions {
   readonly versions: RelationVersions;
   readonly serverVersion: number;
   readonly tables: readonly TableName[];
-  readonly hasSlot: boolean;
+  /** Up to where the slot that is there was told that its log is not needed: it sends what came after; null = there is no slot. */
+  readonly slotFlushed: bigint | null;
   readonly onTableRead: (table: string, rows: number) => void;
 }
 
@@ -68,7 +69,7 @@ export class SnapshotPhase {
     logger.info({ tables: tables.length }, 'the snapshot begins');
     let snapshotName: string | null = null;
     let consistentPoint: bigint | null = null;
-    if (!this.options.hasSlot && settings.snapshot.mode !== 'initial_only') {
+    if (this.options.slotFlushed === null && settings.snapshot.mode !== 'initial_only') {
       this.replication = await connect(settings, 'slot', { replication: true });
       ({ snapshotName, consistentPoint } = await createSlot(
         this.replication,
@@ -84,7 +85,7 @@ export class SnapshotPhase {
     if (threads > 1) snapshotName ??= await exportSnapshot(first);
     while (this.readers.length < threads) await beginSnapshot(await this.openReader(), snapshotName, consistentPoint);
     const { point } = this;
-    return snapshotBatches(this.readers, { ...this.options, point });
+    return snapshotBatches(this.readers, { ...this.options, point, flushed: this.flushed });
   }
 
   private async openReader(): Promise<pg.Client> {
@@ -98,6 +99,11 @@ export class SnapshotPhase {
     if (this.stored !== null) return this.stored;
     const { lsn, txId, tsUs } = this.point!;
     return { lastCommit: null, lsn, changesAtLsn: 0, txId, tsUs };
+  }
+
+  /** Up to where the server was told that the log is not needed: before the rows, where the slot is of an earlier snapshot that was broken off. */
+  get flushed(): bigint {
+    return this.options.slotFlushed ?? this.point!.lsn;
   }
 
   async close(): Promise<void> {

@@ -131,7 +131,7 @@ export class PostgresSourceTask implements SourceTask {
         versions: this.versions,
         serverVersion: report.serverVersion,
         tables: report.tables,
-        hasSlot: this.report.slot !== null,
+        slotFlushed: this.report.slot === null ? null : (this.report.slot.confirmedFlush ?? 0n),
         onTableRead: this.tableRead,
       },
       isDone ? stored.position : null,
@@ -256,7 +256,7 @@ export class PostgresSourceTask implements SourceTask {
         settings: blockingSettings(this.settings, request),
         ...{ common, versions, logger, signal, serverVersion: report.serverVersion },
         tables: request.tables,
-        hasSlot: true,
+        slotFlushed: 0n, // the stream goes on with what it knows
         onTableRead: this.tableRead,
       },
       stream.position,
@@ -300,7 +300,7 @@ export class PostgresSourceTask implements SourceTask {
     this.context.metrics.gauge('snapshot_running', 0);
     this.context.metrics.gauge('snapshot_completed', 1);
     if (this.blocking !== null) this.blocking = null;
-    else if (this.settings.snapshot.mode !== 'initial_only') this.openStream(snapshot.position, snapshot.position.lsn);
+    else if (this.settings.snapshot.mode !== 'initial_only') this.openStream(snapshot.position, snapshot.flushed);
     return this.notifications.take();
   }
 
@@ -323,12 +323,12 @@ export class PostgresSourceTask implements SourceTask {
     const { position } = stream;
     const offset = toOffset(position);
     const own = { ...this.incremental.offset, ...this.signals?.offset };
-    const published = position.lastCommit ?? position.lsn;
     const prepared = stream.oldestPrepared;
-    let flushed = published;
+    // The place of a snapshot is none of the log's: where the slot was there before, changes from before it are still to come.
+    let flushed = position.lastCommit ?? (position.changesAtLsn > 0 ? position.lsn : this.flushed);
     if (this.flushed > flushed) flushed = this.flushed;
     if (prepared !== null && prepared < flushed) flushed = prepared;
-    return { ...(flushed === published ? offset : idleOffset(offset, flushed)), ...own };
+    return { ...(flushed === (position.lastCommit ?? position.lsn) ? offset : idleOffset(offset, flushed)), ...own };
   }
 
   /** No record, but an offset: the server is told once that is stored. */
