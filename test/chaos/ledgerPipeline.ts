@@ -52,7 +52,7 @@ const LONELY_STOP_TIMEOUT_MS = 5_000 + 6_000;
 const IDLE_MS = 5000;
 /** What a load leaves behind, such as garbage, is worked off first. */
 const IDLE_WINDOWS = 8;
-/** Share of a core: offsets are flushed every second here, and a loop that spins takes all of one. */
+/** Share of a core: offsets are flushed twice a second here, and a loop that spins takes all of one. */
 const MAX_IDLE_CPU = 0.4;
 
 export class LedgerPipeline {
