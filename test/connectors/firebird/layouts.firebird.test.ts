@@ -1,6 +1,6 @@
 /** Layouts of records while tables are changed, made again, or fail to be changed, near to the source and while it is behind. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { disconnect } from '../../../connectors/firebird/connection.ts';
 import { type FirebirdVersion, TestFirebird } from '../../services/localFirebird.ts';
 import { type Change, FirebirdHarness } from './sourceHarness.ts';
@@ -22,6 +22,21 @@ async function fails(database: TestFirebird, ...statements: readonly string[]): 
   } finally {
     await disconnect(connection);
   }
+}
+
+/** A source that has published the row (1, 1) of X, and is not there while what follows is done. */
+async function stoppedBehindSnapshot(
+  t: TestContext,
+  version: FirebirdVersion,
+): Promise<{ database: TestFirebird; source: FirebirdHarness }> {
+  const database = await TestFirebird.create(t, version);
+  await database.run('create table X (A integer not null primary key, B integer)', 'insert into X values (1, 1)');
+  const source = new FirebirdHarness(t, database);
+  await source.start();
+  await source.pollUntil('the end of the snapshot', () => source.offset?.segment !== undefined);
+  await source.commit();
+  await source.stop();
+  return { database, source };
 }
 
 // They wait for the server's archiving most of the time.
@@ -84,13 +99,7 @@ describe('layouts', { concurrency: true }, () => {
     });
 
     test(`Firebird ${version}: a table is dropped and made again while the source is behind`, async t => {
-      const database = await TestFirebird.create(t, version);
-      await database.run('create table X (A integer not null primary key, B integer)', 'insert into X values (1, 1)');
-      const source = new FirebirdHarness(t, database);
-      await source.start();
-      await source.pollUntil('the end of the snapshot', () => source.offset?.segment !== undefined);
-      await source.commit();
-      await source.stop();
+      const { database, source } = await stoppedBehindSnapshot(t, version);
       await database.run(
         'insert into X values (2, 2)',
         'create table OTHER (A integer not null primary key)',
@@ -110,13 +119,7 @@ describe('layouts', { concurrency: true }, () => {
     });
 
     test(`Firebird ${version}: while the source is behind, each row has the columns of its own time`, async t => {
-      const database = await TestFirebird.create(t, version);
-      await database.run('create table X (A integer not null primary key, B integer)', 'insert into X values (1, 1)');
-      const source = new FirebirdHarness(t, database);
-      await source.start();
-      await source.pollUntil('the end of the snapshot', () => source.offset?.segment !== undefined);
-      await source.commit();
-      await source.stop();
+      const { database, source } = await stoppedBehindSnapshot(t, version);
       await database.run(
         'create index XB on X (B)',
         'insert into X values (2, 2)',
