@@ -5,14 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { waitUntil } from '../services/waitUntil.ts';
-import { ClusterProcesses, topicKeys } from './clusterProcesses.ts';
+import { ClusterProcesses, plainJson, topicKeys } from './clusterProcesses.ts';
 
 const sessionTimeoutMs = 6_000;
 const settings = [
-  'key.converter=org.apache.kafka.connect.json.JsonConverter',
-  'value.converter=org.apache.kafka.connect.json.JsonConverter',
-  'key.converter.schemas.enable=false',
-  'value.converter.schemas.enable=false',
+  ...plainJson,
   `session.timeout.ms=${sessionTimeoutMs}`,
   'heartbeat.interval.ms=1000',
   'offset.flush.interval.ms=500',

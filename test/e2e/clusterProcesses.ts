@@ -10,6 +10,14 @@ import { silentLogger } from './restConformance.ts';
 
 export const bootstrap = process.env.KAFKA_BOOTSTRAP ?? '127.0.0.1:9092';
 
+/** Keys and values as JSON without schemas, which `topicKeys` and `topicValues` give as they are. */
+export const plainJson: readonly string[] = [
+  'key.converter=org.apache.kafka.connect.json.JsonConverter',
+  'value.converter=org.apache.kafka.connect.json.JsonConverter',
+  'key.converter.schemas.enable=false',
+  'value.converter.schemas.enable=false',
+];
+
 export function connectKafka(servers = bootstrap): Promise<Broker> {
   return connectBroker({ kind: 'kafka', settings: { 'bootstrap.servers': servers } }, silentLogger);
 }

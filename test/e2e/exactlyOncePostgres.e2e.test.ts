@@ -4,17 +4,14 @@ import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { waitUntil } from '../services/waitUntil.ts';
-import { ClusterProcesses, topicValues } from './clusterProcesses.ts';
+import { ClusterProcesses, plainJson, topicValues } from './clusterProcesses.ts';
 
 const url = process.env.PG18_URL ?? 'postgres://postgres:postgres@127.0.0.1:15432';
 const KILLS = 2;
 const WAIT_MS = 60_000;
 
 const settings = [
-  'key.converter=org.apache.kafka.connect.json.JsonConverter',
-  'value.converter=org.apache.kafka.connect.json.JsonConverter',
-  'key.converter.schemas.enable=false',
-  'value.converter.schemas.enable=false',
+  ...plainJson,
   'offset.flush.interval.ms=500',
   'task.threads=1',
   'session.timeout.ms=6000',

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RowCheck, rowFields } from '../chaos/rowCheck.ts';
 import { waitUntil } from '../services/waitUntil.ts';
-import { ClusterProcesses, connectKafka, topicValues } from './clusterProcesses.ts';
+import { ClusterProcesses, connectKafka, plainJson, topicValues } from './clusterProcesses.ts';
 
 const names = ['rows-0', 'rows-1', 'rows-2', 'rows-3'];
 const settleMs = 60_000;
@@ -13,10 +13,7 @@ const longestSilenceMs = 15_000;
 const lookMs = 100;
 
 const settings = [
-  'key.converter=org.apache.kafka.connect.json.JsonConverter',
-  'value.converter=org.apache.kafka.connect.json.JsonConverter',
-  'key.converter.schemas.enable=false',
-  'value.converter.schemas.enable=false',
+  ...plainJson,
   'offset.flush.interval.ms=500',
   'task.threads=1',
   `scheduled.rebalance.max.delay.ms=${delayMs}`,
