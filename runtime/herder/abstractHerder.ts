@@ -111,8 +111,9 @@ export abstract class AbstractHerder {
   async resetActiveTopics(name: string): Promise<void> {
     this.#requireTopicTracking('topic.tracking.enable', 'Topic tracking is disabled.');
     this.#requireTopicTracking('topic.tracking.allow.reset', 'Topic tracking reset is disabled.');
+    const asOfMs = Date.now();
     this.parts.statuses.forgetTopics(name);
-    await this.parts.worker.forgetTopics(name);
+    this.parts.worker.forgetTopics(name, asOfMs);
   }
 
   async createConnector({ name, config, initialState }: CreateRequest): Promise<ConnectorInfo> {

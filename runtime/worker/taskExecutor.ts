@@ -9,6 +9,6 @@ export interface TaskExecutor {
   /** Resolves when the task has ended, or was given up at the end of its time. */
   stopTask(id: TaskId, gracefulMs: number): Promise<void>;
   /** Topics that a connector goes on using are reported again. */
-  forgetTopics(connector: string): void;
+  forgetTopics(connector: string, asOfMs: number): void;
   close(gracefulMs: number): Promise<void>;
 }

@@ -122,9 +122,9 @@ export class TaskHost implements TaskExecutor {
     this.#options.listener.taskState(id, 'UNASSIGNED', null);
   }
 
-  forgetTopics(connector: string): void {
+  forgetTopics(connector: string, asOfMs: number): void {
     for (const { runner } of this.#tasks.values()) {
-      if (runner.control.id.connector === connector) runner.control.forgetTopics();
+      if (runner.control.id.connector === connector) runner.control.forgetTopics(asOfMs);
     }
   }
 

@@ -14,7 +14,8 @@ export class TaskControl {
   readonly #listener: TaskListener;
   readonly #stop = new AbortController();
   readonly #cancel = new AbortController();
-  readonly #topics = new Set<string>();
+  /** When each topic was last used, in ms. */
+  readonly #topics = new Map<string, number>();
   #target: TargetState;
   #wake: (() => void) | null = null;
   #reported: 'RUNNING' | 'PAUSED' | null = null;
@@ -79,13 +80,17 @@ export class TaskControl {
 
   /** Reports each topic once. */
   topicUsed(topic: string): void {
-    if (this.#topics.has(topic)) return;
-    this.#topics.add(topic);
-    this.#listener.topicUsed(this.id, topic);
+    const isKnown = this.#topics.has(topic);
+    this.#topics.set(topic, Date.now());
+    if (!isKnown) this.#listener.topicUsed(this.id, topic);
   }
 
-  forgetTopics(): void {
-    this.#topics.clear();
+  /** Those used after this time, which the word of it took to come here, are reported again at once: their next record may be long in coming. */
+  forgetTopics(asOfMs: number): void {
+    for (const [topic, usedMs] of this.#topics) {
+      if (usedMs > asOfMs) this.#listener.topicUsed(this.id, topic);
+      else this.#topics.delete(topic);
+    }
   }
 
   /** Waits while the task is paused. False = stop. */

@@ -121,8 +121,8 @@ export class Worker {
     await Promise.all(ids.map(id => this.#pool.stopTask(id, gracefulMs)));
   }
 
-  async forgetTopics(name: string): Promise<void> {
-    this.#pool.forgetTopics(name);
+  forgetTopics(name: string, asOfMs: number): void {
+    this.#pool.forgetTopics(name, asOfMs);
   }
 
   async sourceOffsets(name: string, config: Config): Promise<SourcePosition[]> {

@@ -129,7 +129,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     };
     options.metrics.setRebalances(() => this.#member.rebalances());
     link.onConfig = change => this.#changed(change);
-    link.onStatus = record => this.#statusRead(record);
+    link.onStatus = (record, timestampMs) => this.#statusRead(record, timestampMs);
     link.generation = () => this.#member.generation;
     link.ask = (question, id, generation) => this.#guard.ask(question, id, generation);
   }
@@ -157,7 +157,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
       const statusStore = await StatusStore.follow(
         internalTopicOptions('status', broker, config, logger),
         workerId,
-        record => link.onStatus(record),
+        (record, timestampMs) => link.onStatus(record, timestampMs),
       );
       const parts = await herderParts(options, worker, configs, statusStore, () => link.generation());
       herder = new DistributedHerder(options, parts, supervisors, link);
@@ -432,16 +432,16 @@ export class DistributedHerder extends AbstractHerder implements Herder {
   }
 
   /** Topics that another worker was told to forget are to be found anew. */
-  #statusRead({ key, value }: InternalRecord): void {
+  #statusRead({ key, value }: InternalRecord, timestampMs: number): void {
     const name = value === null ? /^status-topic-[^:]*:connector-(.*)$/s.exec(key)?.[1] : undefined;
-    if (name !== undefined) void this.parts.worker.forgetTopics(name);
+    if (name !== undefined) this.parts.worker.forgetTopics(name, timestampMs);
   }
 }
 
 /** Between the stores, which are read first, and the herder that stands on them. */
 interface Link {
   onConfig: (change: ConfigChange) => void;
-  onStatus: (record: InternalRecord) => void;
+  onStatus: (record: InternalRecord, timestampMs: number) => void;
   generation: () => number;
   ask: TaskGuard['ask'];
 }

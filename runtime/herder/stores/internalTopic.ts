@@ -31,8 +31,8 @@ export interface InternalTopicOptions {
   readonly logger: Logger;
 }
 
-/** `offset` is the record's own. */
-export type ApplyRecord = (record: InternalRecord, offset: number) => void;
+/** `offset` and `timestampMs` are the record's own. */
+export type ApplyRecord = (record: InternalRecord, offset: number, timestampMs: number) => void;
 
 /** The next offset of a partition. */
 export interface LogEnd {
@@ -208,7 +208,7 @@ export class InternalTopic {
 
   async #take(fetched: FetchedPartition): Promise<void> {
     const { spec, logger } = this.#options;
-    const { bytes, count, offsets, keyStarts, keyEnds, valueStarts, valueEnds } = await readRecords(
+    const { bytes, count, offsets, timestamps, keyStarts, keyEnds, valueStarts, valueEnds } = await readRecords(
       fetched,
       'read_committed',
     );
@@ -217,7 +217,7 @@ export class InternalTopic {
       const key = bytes.toString('utf8', keyStarts[i]!, keyEnds[i]!);
       const text = valueStarts[i]! < 0 ? null : bytes.toString('utf8', valueStarts[i]!, valueEnds[i]!);
       try {
-        this.#apply({ key, value: text === null ? null : JSON.parse(text) }, offsets[i]!);
+        this.#apply({ key, value: text === null ? null : JSON.parse(text) }, offsets[i]!, timestamps[i]!);
       } catch (error) {
         logger.warn({ err: error, topic: spec.name, key }, 'record in an internal topic is left out');
       }

@@ -4,12 +4,14 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from '../../api/logger.ts';
-import { type InternalRecord, InternalTopic, type InternalTopicOptions } from './internalTopic.ts';
+import { type ApplyRecord, type InternalRecord, InternalTopic, type InternalTopicOptions } from './internalTopic.ts';
 import { StatusState, statusRecord } from './statusState.ts';
 
 const closeTimeoutMs = 1_000;
 /** Bound for what waits for the broker: one record for each connector, task and topic. */
 const maxPending = 10_000;
+
+type OnChange = (record: InternalRecord, timestampMs: number) => void;
 
 export class StatusStore {
   readonly state = new StatusState();
@@ -37,13 +39,10 @@ export class StatusStore {
    * Reads on; `onChange` is told of what others wrote after the start, and must not throw. A status of `workerId` that another writes over too late is
    * written again.
    */
-  static async follow(
-    options: InternalTopicOptions,
-    workerId: string,
-    onChange: (record: InternalRecord) => void,
-  ): Promise<StatusStore> {
+  static async follow(options: InternalTopicOptions, workerId: string, onChange: OnChange): Promise<StatusStore> {
     const store = new StatusStore(options.logger);
-    store.#topic = await InternalTopic.open(options, record => store.#read(record, workerId, onChange), true);
+    const read: ApplyRecord = (record, _, timestampMs) => store.#read(record, timestampMs, workerId, onChange);
+    store.#topic = await InternalTopic.open(options, read, true);
     store.#follows = true;
     return store;
   }
@@ -106,12 +105,12 @@ export class StatusStore {
     else values.push(JSON.stringify(value));
   }
 
-  #read(record: InternalRecord, workerId: string, onChange: (record: InternalRecord) => void): void {
+  #read(record: InternalRecord, timestampMs: number, workerId: string, onChange: OnChange): void {
     const { key, value } = record;
     const unread = this.#unread.get(key);
     if (unread === undefined) {
       if (!this.#pending.has(key)) this.#apply(record, workerId);
-      if (this.#follows) onChange(record);
+      if (this.#follows) onChange(record, timestampMs);
       return;
     }
     if (unread[0] !== JSON.stringify(value)) {

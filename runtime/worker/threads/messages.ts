@@ -17,7 +17,7 @@ export type ToThread =
   | { readonly type: 'init'; readonly config: WorkerConfig; readonly pluginModules: readonly DeclaredModule[] }
   | { readonly type: 'start'; readonly request: TaskRequest }
   | { readonly type: 'target'; readonly connector: string; readonly target: TargetState }
-  | { readonly type: 'forgetTopics'; readonly connector: string }
+  | { readonly type: 'forgetTopics'; readonly connector: string; readonly asOfMs: number }
   /** To `ask`; null = yes. */
   | { readonly type: 'answer'; readonly question: number; readonly error: ErrorMessage | null }
   /** Answered by `done`. */

@@ -45,8 +45,8 @@ export class TaskPool {
     for (const executor of this.#executors()) executor.setTarget(connector, target);
   }
 
-  forgetTopics(connector: string): void {
-    for (const executor of this.#executors()) executor.forgetTopics(connector);
+  forgetTopics(connector: string, asOfMs: number): void {
+    for (const executor of this.#executors()) executor.forgetTopics(connector, asOfMs);
   }
 
   get threads(): readonly TaskThread[] {

@@ -79,8 +79,8 @@ export class TaskThread implements TaskExecutor {
     this.#post({ type: 'target', connector, target });
   }
 
-  forgetTopics(connector: string): void {
-    this.#post({ type: 'forgetTopics', connector });
+  forgetTopics(connector: string, asOfMs: number): void {
+    this.#post({ type: 'forgetTopics', connector, asOfMs });
   }
 
   async stopTask(id: TaskId, gracefulMs: number): Promise<void> {

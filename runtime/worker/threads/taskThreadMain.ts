@@ -92,7 +92,7 @@ async function handle(message: ToThread): Promise<void> {
       (await host())?.setTarget(message.connector, message.target);
       return;
     case 'forgetTopics':
-      (await host())?.forgetTopics(message.connector);
+      (await host())?.forgetTopics(message.connector, message.asOfMs);
       return;
     case 'answer':
       questions.get(message.question)?.(message.error);
