@@ -8,11 +8,19 @@ import { formatLsn } from './lsn.ts';
 import { missingBytes, sendQuery, takeStream } from './rawConnection.ts';
 
 const LONGEST_SILENCE_MS = 60_000;
+/**
+ * PostgreSQL 16 and later at times miss what is committed just when they go to sleep, having sent what was before it: they send it when something
+ * else wakes them, a message of ours or the next commit. So they are woken soon after the last bytes, and now and then while it is quiet.
+ */
+const FIRST_WAKE_MS = 50;
+const LATER_WAKE_MS = 1000;
 const MICROS_TO_2000 = 946_684_800_000_000n;
 
 export class ReplicationSession {
   private readonly stream: RawStream;
   private readonly timer: NodeJS.Timeout;
+  private waker: NodeJS.Timeout;
+  private hasWoken = false;
   /** Everything committed before it is safe in the topics; the server may forget it. */
   flushed = 0n;
   written = 0n;
@@ -26,10 +34,29 @@ export class ReplicationSession {
     );
     this.timer = setInterval(() => this.tick(settings.statusIntervalMs), settings.statusIntervalMs);
     this.timer.unref();
+    this.waker = this.wakeAfter(FIRST_WAKE_MS);
   }
 
-  read(rest: Buffer, timeoutMs: number, gatherMs: number, signal: AbortSignal): Promise<Buffer | null> {
-    return this.stream.read(rest, missingBytes(rest, 0), timeoutMs, gatherMs, signal);
+  async read(rest: Buffer, timeoutMs: number, gatherMs: number, signal: AbortSignal): Promise<Buffer | null> {
+    const bytes = await this.stream.read(rest, missingBytes(rest, 0), timeoutMs, gatherMs, signal);
+    if (bytes === null) return null;
+    if (this.hasWoken) {
+      this.hasWoken = false;
+      clearTimeout(this.waker);
+      this.waker = this.wakeAfter(FIRST_WAKE_MS);
+    } else {
+      this.waker.refresh();
+    }
+    return bytes;
+  }
+
+  private wakeAfter(ms: number): NodeJS.Timeout {
+    const wake = (): void => {
+      this.hasWoken = true;
+      this.sendStatus();
+      this.waker = this.wakeAfter(LATER_WAKE_MS);
+    };
+    return setTimeout(wake, ms).unref();
   }
 
   /** A server that is gone without a word is asked, and given up when it does not answer. */
@@ -62,6 +89,7 @@ export class ReplicationSession {
   /** Copy done and terminate: the server frees the slot at once. */
   close(): void {
     clearInterval(this.timer);
+    clearTimeout(this.waker);
     this.stream.end(Buffer.from([0x63, 0, 0, 0, 4, 0x58, 0, 0, 0, 4]));
   }
 }

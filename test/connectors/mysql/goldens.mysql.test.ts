@@ -92,7 +92,7 @@ async function pollAlong(harness: MysqlHarness, work: Promise<void>): Promise<vo
 }
 
 async function pollQuiet(harness: MysqlHarness, count: number): Promise<void> {
-  const deadline = Date.now() + 5000;
+  const deadline = Date.now() + 30_000;
   let quiet = 0;
   while (quiet < 3 && Date.now() < deadline) {
     const batches = await harness.poll();

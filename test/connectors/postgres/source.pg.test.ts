@@ -113,6 +113,26 @@ test('the server is told of a position only when its offset is committed', { tim
   await harness.pollWhile(isBehind);
 });
 
+test('what is committed just when the server goes to sleep does not wait for the next status update', {
+  timeout: 120_000,
+}, async t => {
+  const harness = await withTable(t, 0);
+  await harness.start({ 'status.update.interval.ms': '60000' });
+  await harness.pollUntilStreaming();
+  // A server that sleeps over a commit does so about once in 500 of these; it wakes when it has something else to do, after 15 s or more.
+  for (let id = 1; id <= 3000; id += 2) {
+    const startedMs = Date.now();
+    const writing = harness.sql
+      .query(`INSERT INTO item VALUES (${id})`)
+      .then(() => harness.sql.query(`INSERT INTO item VALUES (${id + 1})`));
+    while (harness.records.length <= id) {
+      await harness.poll();
+      assert.ok(Date.now() - startedMs < 5000, `row ${id} did not come`);
+    }
+    await writing;
+  }
+});
+
 test('an idle stream lets the server forget what other databases wrote', { timeout: 60_000 }, async t => {
   const harness = await withTable(t, 0);
   await harness.start({ 'status.update.interval.ms': '50' });
