@@ -68,8 +68,10 @@ export function workerFlagsHelp(workerFlags: readonly WorkerFlag[]): string {
   return [...lines, option('--set <key=value>', 'Sets any worker key; may be repeated.')].join('\n');
 }
 
-export function workerKeysHelp(): string {
+/** `without`: keys that the command has no use for. */
+export function workerKeysHelp(without: readonly (keyof typeof workerKeys)[] = []): string {
   return Object.entries(workerKeys)
+    .filter(([name]) => !(without as readonly string[]).includes(name))
     .map(([name, key]) => {
       const preset = key.default === null || key.default === '' ? '' : ` [${key.default}]`;
       return option(name, `${key.documentation}${preset}`);

@@ -9,7 +9,8 @@ export const workerKeys = {
     type: 'LIST',
     default: '',
     importance: 'HIGH',
-    documentation: 'Kafka brokers to start from, host:port each. Empty: the embedded broker in data.dir.',
+    documentation:
+      'Kafka brokers to start from, host:port each. Empty, for a worker alone: the embedded broker in data.dir.',
   },
   'group.id': {
     type: 'STRING',
@@ -21,7 +22,8 @@ export const workerKeys = {
     type: 'STRING',
     default: './millrace-data',
     importance: 'HIGH',
-    documentation: 'Folder of the embedded broker and schema registry. Not used where bootstrap.servers is set.',
+    documentation:
+      'Folder of the embedded broker and schema registry of a worker alone. Not used where bootstrap.servers is set.',
   },
   'data.flush': {
     type: 'STRING',

@@ -78,5 +78,5 @@ options:
 ${workerFlagsHelp(flags)}
 
 worker keys:
-${workerKeysHelp()}`;
+${workerKeysHelp(['data.dir', 'data.flush'])}`;
 }
