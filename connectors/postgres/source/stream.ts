@@ -29,6 +29,8 @@ const OWN_END_WAIT_MS = 20;
 /** While data keeps coming, a few ms gather more of it: each batch has a price of its own here and in the worker. The first after a rest goes at once. */
 const BUSY_MS = 5;
 const GATHER_MS = 3;
+/** For so long bytes that give no events, such as those of open transactions, are followed by the next: a poll without records is followed by a rest. */
+const SLICE_MS = 50;
 const EMPTY = Buffer.alloc(0);
 
 export interface StreamOptions {
@@ -61,6 +63,7 @@ export class ChangeStream {
   /** Met while there were batches to hand out first. */
   private failure: { readonly error: unknown } | null = null;
   private busyUntil = 0;
+  private hasReceived = false;
   private attempts = 0;
   /** When this connector ended its last connection. */
   private closedMs = Number.NEGATIVE_INFINITY;
@@ -90,7 +93,12 @@ export class ChangeStream {
         throw error;
       }
       this.session ??= await this.openSession();
-      return await this.receive(this.session, timeoutMs);
+      const sliceEndMs = performance.now() + SLICE_MS;
+      for (;;) {
+        const batches = await this.receive(this.session, timeoutMs);
+        const isOver = !this.hasReceived || this.isFull || this.failure !== null || performance.now() > sliceEndMs;
+        if (batches.length > 0 || isOver) return batches;
+      }
     } catch (error) {
       await this.recover(error);
       return [];
@@ -105,6 +113,7 @@ export class ChangeStream {
     } else {
       const gatherMs = performance.now() < this.busyUntil ? GATHER_MS : 0;
       const more = await session.read(this.bytes.subarray(this.at), timeoutMs, gatherMs, this.options.signal);
+      this.hasReceived = more !== null;
       if (more === null) return [];
       this.busyUntil = performance.now() + BUSY_MS;
       this.bytes = more;
