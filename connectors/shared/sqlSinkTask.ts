@@ -43,6 +43,8 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
   readonly #kind: SqlSinkKind<S>;
   #context!: SinkTaskContext;
   #settings!: SqlSinkSettings;
+  /** By topic and partition: where its last event went, where that depends on the event's source block. */
+  readonly #lastNames = new Map<string, TableName>();
   #needs!: RunNeeds;
   #target: SqlTarget<S> | null = null;
   #planner!: TablePlanner<S>;
@@ -101,6 +103,7 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
 
   /** Exactly once: what the target has is where to go on, whatever the consumer group says. */
   async open(partitions: readonly TopicPartition[]): Promise<void> {
+    for (const { topic, partition } of partitions) this.#lastNames.delete(`${topic}-${partition}`);
     const ledger = this.#ledger;
     if (ledger === null) return;
     const rows = await this.#failing(() => this.#retry(() => this.#target!.claimOffsets(partitions)));
@@ -124,14 +127,23 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
     for (let from = first; from < run.count; ) {
       const to = endOfSameSource(run, from);
       const name = this.#tableName(run, from);
-      await this.#putRange(run, from, to, name);
+      if (name !== null) await this.#putRange(run, from, to, name);
       from = to;
     }
   }
 
-  #tableName(run: ChangeRun, i: number): TableName {
+  /**
+   * A tombstone has no source block: it is of the table of the event before it. Null where that was not read since the partition was opened: it was the event
+   * of the deletion, and has been applied.
+   */
+  #tableName(run: ChangeRun, i: number): TableName | null {
     const fields = this.#needs.sourceFields;
-    return tableNameOf(run.batch.topic, field => run.sources[fields.indexOf(field)]?.[i], this.#settings.tableName);
+    const { topic, partition } = run.batch;
+    const place = `${topic}-${partition}`;
+    if (fields.length > 0 && run.changes[i] === Change.tombstone) return this.#lastNames.get(place) ?? null;
+    const name = tableNameOf(topic, field => run.sources[fields.indexOf(field)]?.[i], this.#settings.tableName);
+    if (fields.length > 0) this.#lastNames.set(place, name);
+    return name;
   }
 
   async #putRange(run: ChangeRun, from: number, to: number, name: TableName): Promise<void> {

@@ -271,8 +271,8 @@ describe('modes', () => {
       value: new Struct(envelope, [null, new Struct(row, [id, table]), new Struct(source, ['sales', table]), 'c']),
     });
     const tombstone = (id: bigint): TestRecord => ({ key: new Struct(keySchema, [id]), value: null });
-    const batchFor = (name: string, records: TestRecord[]) =>
-      avroSinkBatch({ topic: name, keySchema, valueSchema: envelope }, records);
+    const batchFor = (name: string, records: TestRecord[], firstOffset = 0) =>
+      avroSinkBatch({ topic: name, firstOffset, keySchema, valueSchema: envelope }, records);
 
     await using bySource = await orders.start({
       ...upsert(''),
@@ -282,6 +282,12 @@ describe('modes', () => {
     await bySource.deliver(
       await batchFor('all', [event(1n, 'a'), event(1n, 'b'), event(2n, 'a'), event(3n, 'b'), tombstone(3n)]),
     );
+    // A fetch ends anywhere: a tombstone may come without the event of its deletion.
+    await bySource.deliver(await batchFor('all', [event(7n, 'a'), event(8n, 'b')], 5));
+    await bySource.deliver(await batchFor('all', [tombstone(8n), event(9n, 'a')], 7));
+    await bySource.deliver(await batchFor('all', [tombstone(9n)], 9));
+    await using restarted = await orders.start({ ...upsert('${source.schema}.${source.table}') });
+    await restarted.deliver(await batchFor('all', [tombstone(9n), event(10n, 'a')], 9));
     await using byTopic = await orders.start({ ...upsert('${topic}') });
     await byTopic.deliver(await batchFor('prefix.sales.a', [event(5n, 'x')]));
     await using mapped = await orders.start({ ...upsert('${topic}'), 'topics.to.tables.mapping': 'other:sales.b,x:y' });
@@ -290,6 +296,8 @@ describe('modes', () => {
       { id: 1, note: 'a' },
       { id: 2, note: 'a' },
       { id: 5, note: 'x' },
+      { id: 7, note: 'a' },
+      { id: 10, note: 'a' },
     ]);
     assert.deepEqual(await orders.rows('sales.b', 'id::int as id, note'), [
       { id: 1, note: 'b' },
