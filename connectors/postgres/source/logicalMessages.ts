@@ -43,6 +43,8 @@ export interface LogicalMessage {
   readonly txId: bigint | null;
   readonly tsUs: bigint;
   readonly lastCommit: bigint | null;
+  /** Its place in the transaction; null outside one, and without transaction metadata. */
+  readonly transaction: Struct | null;
 }
 
 export class LogicalMessages {
@@ -86,7 +88,7 @@ export class LogicalMessages {
       keySchema: KEY,
       key: new Struct(KEY, [message.prefix]),
       valueSchema: VALUE,
-      value: new Struct(VALUE, ['m', processingTime()[0], source, null, body]),
+      value: new Struct(VALUE, ['m', processingTime()[0], source, message.transaction, body]),
       timestamp: null,
       headers: [],
     });

@@ -367,7 +367,8 @@ export class PgOutputDecoder {
     const start = prefixEnd + 5;
     const content = Buffer.from(bytes.subarray(start, start + view.getInt32(prefixEnd + 1)));
     const { txId = null, tsUs = processingTime()[1] } = isTransactional ? this.longs! : {};
-    this.messages.add({ prefix, content, lsn, txId, tsUs, lastCommit: this.lastEventCommit });
+    const transaction = isTransactional ? (this.transactions?.message(lsnHigh, lsnLow) ?? null) : null;
+    this.messages.add({ prefix, content, lsn, txId, tsUs, lastCommit: this.lastEventCommit, transaction });
     this.eventCount++;
   }
 

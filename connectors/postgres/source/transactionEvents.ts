@@ -1,10 +1,18 @@
 /** provide.transaction.metadata: the order of changes in their transaction, and the BEGIN and END records of the transaction topic. */
 import { type ConnectRecord, plainBatch, type SourceBatch, type SourcePartition } from '../../../runtime/api/index.ts';
 import { Struct } from '../../../schemas/data/index.ts';
-import { transactionCollection, transactionKey, transactionValue } from '../../../schemas/envelope/debezium.ts';
+import {
+  transactionBlock,
+  transactionCollection,
+  transactionKey,
+  transactionValue,
+} from '../../../schemas/envelope/debezium.ts';
 import { topicName } from '../../shared/eventNames.ts';
 import type { SourceSettings } from '../config.ts';
 import type { StreamBatch, TransactionLongs } from './streamBatch.ts';
+
+/** What Debezium counts logical messages as, beside the tables. */
+const MESSAGES = 'LOGICAL_DECODING_MESSAGE';
 
 export class TransactionEvents {
   private readonly topic: string;
@@ -29,16 +37,28 @@ export class TransactionEvents {
     this.counts.clear();
   }
 
-  /** Numbers a change; tombstones are none. The BEGIN record comes with the first, so that empty transactions leave no trace. */
+  /** Numbers a change; tombstones are none. */
   count(batch: StreamBatch, index: number): void {
+    const inCollection = this.next(batch.version.fullName);
+    batch.setOrder(index, this.total, inCollection);
+  }
+
+  /** Numbers a logical message of the transaction; gives the block of its event. */
+  message(lsnHigh: number, lsnLow: number): Struct {
+    const inCollection = this.next(MESSAGES);
+    return new Struct(transactionBlock, [idOf(this.current!, lsnHigh, lsnLow), this.total, inCollection]);
+  }
+
+  /** The BEGIN record comes with the first event, so that empty transactions leave no trace. */
+  private next(name: string): bigint {
     if (!this.isOpen) {
       this.isOpen = true;
       this.push('BEGIN', this.beginId, null, null);
     }
-    const name = batch.version.fullName;
     const inCollection = (this.counts.get(name) ?? 0n) + 1n;
     this.counts.set(name, inCollection);
-    batch.setOrder(index, ++this.total, inCollection);
+    this.total++;
+    return inCollection;
   }
 
   end(lsnHigh: number, lsnLow: number): void {

@@ -373,6 +373,31 @@ COMMIT;
   });
 }
 
+test('logical messages have their place in the transaction', { timeout: 60_000 }, async t => {
+  const harness = await withTable(t, 0);
+  await harness.start({ 'snapshot.mode': 'no_data', 'provide.transaction.metadata': 'true' });
+  await harness.pollUntilStreaming();
+  const emit = "SELECT pg_logical_emit_message(true, 'of', 'mine')";
+  await harness.sql.query(`BEGIN; ${emit}; INSERT INTO item VALUES (1); ${emit}; COMMIT`);
+  await harness.sql.query(`BEGIN; ${emit}; COMMIT`);
+  await harness.sql.query("SELECT pg_logical_emit_message(false, 'of', 'none', true)");
+  await harness.pollUntil(9);
+  const valuesOf = (topic: string): Struct[] =>
+    harness.records.filter(r => r.topic === `${harness.name}.${topic}`).map(r => r.value as Struct);
+  const orderOf = (value: Struct): unknown => (value.get('transaction') as Struct | null)?.values.slice(1) ?? null;
+  assert.deepEqual(valuesOf('message').map(orderOf), [[1n, 1n], [3n, 2n], [1n, 1n], null]);
+  assert.deepEqual(valuesOf('public.item').map(orderOf), [[2n, 1n]]);
+  const ends = valuesOf('transaction').filter(value => value.get('status') === 'END');
+  const counts = ends.map(end => (end.get('data_collections') as Struct[]).map(({ values }) => values));
+  assert.deepEqual(counts, [
+    [
+      ['LOGICAL_DECODING_MESSAGE', 2n],
+      ['public.item', 1n],
+    ],
+    [['LOGICAL_DECODING_MESSAGE', 1n]],
+  ]);
+});
+
 test('where values of a moved row cannot be read at once, nothing is lost or repeated', {
   timeout: 60_000,
 }, async t => {
