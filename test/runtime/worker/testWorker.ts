@@ -138,7 +138,7 @@ export class TestWorker {
       () => `no topic ${topic}`,
     );
     const [description] = await broker.admin().describeTopics([topic]);
-    const consumer = broker.consumer({ clientId: 'test', groupId: null });
+    const consumer = broker.consumer({ clientId: 'test', groupId: null, isolation: 'read_committed' });
     try {
       await consumer.assign(
         Array.from({ length: description!.partitions }, (_, partition) => ({
