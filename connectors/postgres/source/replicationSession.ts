@@ -19,8 +19,7 @@ const MICROS_TO_2000 = 946_684_800_000_000n;
 export class ReplicationSession {
   private readonly stream: RawStream;
   private readonly timer: NodeJS.Timeout;
-  private waker: NodeJS.Timeout;
-  private hasWoken = false;
+  private waker: NodeJS.Timeout | undefined;
   /** Everything committed before it is safe in the topics; the server may forget it. */
   flushed = 0n;
   written = 0n;
@@ -34,29 +33,22 @@ export class ReplicationSession {
     );
     this.timer = setInterval(() => this.tick(settings.statusIntervalMs), settings.statusIntervalMs);
     this.timer.unref();
-    this.waker = this.wakeAfter(FIRST_WAKE_MS);
+    this.wakeAfter(FIRST_WAKE_MS);
   }
 
   async read(rest: Buffer, timeoutMs: number, gatherMs: number, signal: AbortSignal): Promise<Buffer | null> {
     const bytes = await this.stream.read(rest, missingBytes(rest, 0), timeoutMs, gatherMs, signal);
-    if (bytes === null) return null;
-    if (this.hasWoken) {
-      this.hasWoken = false;
-      clearTimeout(this.waker);
-      this.waker = this.wakeAfter(FIRST_WAKE_MS);
-    } else {
-      this.waker.refresh();
-    }
+    if (bytes !== null) this.wakeAfter(FIRST_WAKE_MS);
     return bytes;
   }
 
-  private wakeAfter(ms: number): NodeJS.Timeout {
+  private wakeAfter(ms: number): void {
+    clearTimeout(this.waker);
     const wake = (): void => {
-      this.hasWoken = true;
       this.sendStatus();
-      this.waker = this.wakeAfter(LATER_WAKE_MS);
+      this.wakeAfter(LATER_WAKE_MS);
     };
-    return setTimeout(wake, ms).unref();
+    this.waker = setTimeout(wake, ms).unref();
   }
 
   /** A server that is gone without a word is asked, and given up when it does not answer. */
