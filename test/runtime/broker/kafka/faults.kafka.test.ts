@@ -61,7 +61,13 @@ test('kill -9 of the broker while writing and reading: every record once, in ord
   const partitions = 3;
   const topic = await newTopic(partitions);
   const producer = broker.producer({ clientId: 'writer', compression: 'lz4' });
-  const consumer = broker.consumer({ clientId: 'reader', groupId: randomName('group'), autoOffsetReset: 'earliest' });
+  const consumer = broker.consumer({
+    clientId: 'reader',
+    groupId: randomName('group'),
+    autoOffsetReset: 'earliest',
+    // A broker may take longer to start than a usual session lasts; a member whose session is over reads again from what it committed.
+    settings: { 'session.timeout.ms': '600000' },
+  });
   await consumer.subscribe([topic]);
   const records: ReadRecord[] = [];
   let stop = false;
