@@ -42,15 +42,15 @@ export class CommittedChanges {
     this.#skips = { c: skipped.has('c'), u: skipped.has('u'), d: skipped.has('d') };
   }
 
-  /** Yields after each block. */
+  /** Yields between blocks, but not before the last, which as a rule has the COMMIT alone: a poll can end there with the transaction. */
   async *publish(transaction: OpenTransaction, stamp: TransactionStamp): AsyncGenerator<void> {
     const state = new TransactionState(transaction);
     const { transactions } = this.#sink;
     transactions?.begin(String(transaction.number));
-    for (const block of transaction.blocks) {
+    for (const [i, block] of transaction.blocks.entries()) {
+      if (i > 0 && i < transaction.blocks.length - 1) yield;
       const bytes = block.bytes ?? (await this.#read(block));
       readOperations(bytes, 0, bytes.length, block.where, this.#visitor(bytes, block, state, stamp));
-      yield;
     }
     transactions?.end();
   }

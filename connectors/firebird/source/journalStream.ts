@@ -17,7 +17,7 @@ import type { CommitState } from './commitStates.ts';
 import { CommittedChanges } from './committedChanges.ts';
 import { EventDocuments } from './eventDocuments.ts';
 import { OpenTransaction } from './openTransaction.ts';
-import { oldestNeeded, type StreamPosition, toOffset } from './position.ts';
+import { type StreamPosition, toOffset } from './position.ts';
 import { RowBuffer } from './rowBuffer.ts';
 import type { SchemaHistory } from './schemaHistory.ts';
 import type { SegmentDirectory } from './segmentDirectory.ts';
@@ -25,14 +25,14 @@ import { SegmentFollower } from './segmentFollower.ts';
 import { TableBatches } from './tableBatch.ts';
 import { TableVersions } from './tableVersion.ts';
 
-const POLL_BYTES = 4 << 20;
-
 export interface StreamOptions {
   readonly settings: SourceSettings;
   readonly common: BatchCommon;
   readonly logger: Logger;
   readonly directory: SegmentDirectory;
   readonly history: SchemaHistory;
+  /** Of rows or documents, about which a poll ends. */
+  readonly pollBytes: number;
   /** Reads the catalogue and adds to the history what a transaction of DDL left behind. */
   readonly learn: (transaction: OpenTransaction, position: JournalPosition, tables: TableHistory) => Promise<void>;
   /** Reads the formats of tables again. */
@@ -52,7 +52,7 @@ interface HeldCommit {
 
 export class JournalStream {
   readonly #options: StreamOptions;
-  readonly #start: StreamPosition;
+  #start: StreamPosition;
   readonly #follower: SegmentFollower;
   readonly #tables: TableHistory;
   readonly #open = new Map<number, OpenTransaction>();
@@ -74,22 +74,21 @@ export class JournalStream {
   #lastGiven: SourceOffset | null = null;
   #documentSequence = 0;
 
-  private constructor(options: StreamOptions, start: StreamPosition) {
+  constructor(options: StreamOptions, start: StreamPosition) {
     this.#options = options;
     this.#start = start;
     const { settings, directory, logger } = options;
-    const first = oldestNeeded(start);
     this.#follower = new SegmentFollower(
       {
         directory,
         logger,
         errorTimeoutMs: settings.errorTimeoutMs,
-        onReissue: () => this.#dropAll(),
+        onReissue: sequence => this.#startAgain(sequence),
       },
-      first,
+      start,
     );
     this.#tables = options.history.tables();
-    this.#tables.startAt({ sequence: first, offset: SEGMENT_HEADER_BYTES }, 0);
+    this.#tables.startAt({ sequence: this.#follower.sequence, offset: SEGMENT_HEADER_BYTES }, 0);
     this.#batches = new TableBatches(options.common);
     const versions = new TableVersions(settings);
     const { transactionTopic } = settings;
@@ -110,28 +109,12 @@ export class JournalStream {
           };
   }
 
-  /** `stored` may point behind segments that the server has written again since: then it is set back to the first of them. */
-  static async open(options: StreamOptions, stored: StreamPosition): Promise<JournalStream> {
-    const { directory, logger } = options;
-    if (stored.pending.length > 0) {
-      const found = await directory.list();
-      for (const { sequence, hash } of stored.pending) {
-        const segment = found.get(sequence);
-        if (segment?.isComplete && (await directory.hash(segment.path)) === hash) continue;
-        logger.warn({ sequence }, 'the server has written a segment again after a crash; reading from it');
-        const start = { ...stored, sequence, offset: SEGMENT_HEADER_BYTES, open: new Map(), pending: [] };
-        return new JournalStream(options, start);
-      }
-    }
-    return new JournalStream(options, stored);
-  }
-
   /** What there is, up to a bound; empty when there is nothing for now. The last batch has the offset. */
   async poll(signal: AbortSignal): Promise<SourceBatch[]> {
     if (this.#failure !== null) throw this.#failure.error;
     this.#rows.reset();
     try {
-      while (this.#bytes() < POLL_BYTES && !signal.aborted && (await this.#step()));
+      while (this.#bytes() < this.#options.pollBytes && !signal.aborted && (await this.#step()));
     } catch (error) {
       // What there is goes first; the next poll fails with the same.
       if (this.#bytes() === 0) throw error;
@@ -191,7 +174,7 @@ export class JournalStream {
   /** Null where it is the one given last. */
   #offset(): SourceOffset | null {
     const position = this.#position();
-    if (comparePositions(position, this.#start) < 0) return null;
+    if (!this.#follower.isSafe || comparePositions(position, this.#start) < 0) return null;
     const offset = toOffset(position);
     const text = JSON.stringify(offset);
     if (text === this.#lastOffset) return null;
@@ -212,7 +195,6 @@ export class JournalStream {
     const isRewinding =
       comparePositions({ sequence: this.#follower.sequence, offset: block.nextPosition }, this.#start) <= 0;
     const position = { sequence: this.#follower.sequence, offset: block.nextPosition };
-    if (block.isLast) this.#follower.sawEnd();
     if (number === 0) {
       this.#readEvents(block, isRewinding, false);
       if (!isRewinding) this.#dropAll();
@@ -265,6 +247,7 @@ export class JournalStream {
     switch (state) {
       case 'committed':
         this.#undecidedSince = 0;
+        this.#follower.sawCommit();
         // What its DDL left behind may have to be asked for more than once.
         if (!held.isRead) this.#readEvents(block, false, false);
         held.isRead = true;
@@ -365,6 +348,13 @@ export class JournalStream {
   #dropAll(): void {
     this.#open.clear();
     this.#held = null;
+  }
+
+  /** The position may lie behind segments that the server has written again: it is set back to the first of them. */
+  #startAgain(sequence: number): void {
+    this.#dropAll();
+    const first = { sequence, offset: SEGMENT_HEADER_BYTES };
+    if (comparePositions(first, this.#start) < 0) this.#start = { ...this.#start, ...first, open: new Map() };
   }
 
   async #pathOf(sequence: number): Promise<string> {

@@ -1,13 +1,13 @@
 /**
  * Follows the segments of one database in their order, and waits where there is none. A segment whose number the server issues again with other
- * contents (after a crash, where nothing in it or behind it was committed) is noticed and read anew.
+ * contents (after a crash, where nothing in it or behind it has committed) is noticed and read anew.
  */
 
 import type { Logger } from '../../../runtime/api/index.ts';
 import { ConnectError } from '../../../schemas/errors.ts';
 import { type JournalBlock, SegmentFile } from '../journal/segmentFile.ts';
 import { SEGMENT_HEADER_BYTES, type SegmentHeader } from '../journal/segmentHeader.ts';
-import type { PendingSegment } from './position.ts';
+import { oldestNeeded, type PendingSegment, type StreamPosition } from './position.ts';
 import { type FileState, type FoundSegment, fileState, type SegmentDirectory } from './segmentDirectory.ts';
 
 /** A file that is being written over is left alone until it has been quiet for so long. */
@@ -25,22 +25,27 @@ export class SegmentFollower {
   readonly #options: FollowerOptions;
   sequence: number;
   offset: number;
-  /** Processed segments behind the last one that holds the end of a transaction. */
-  pending: PendingSegment[] = [];
+  /** Processed segments behind the last one that is final. */
+  pending: readonly PendingSegment[];
   /** When the current segment was written, which is the nearest there is to a time of commit. */
   modifiedMs = 0;
   #file: { readonly segment: SegmentFile; readonly state: FileState } | null = null;
   #found: ReadonlyMap<number, FoundSegment> = new Map();
-  #holdsEnd = false;
+  /** The server issues no number up to this one again. */
+  #final: number;
   #pendingStamps = new Map<number, string>();
   #failingSince = 0;
   #toldGap = 0;
 
-  /** Begins at the start of a segment. */
-  constructor(options: FollowerOptions, sequence: number) {
+  /** Begins at the start of the first segment that a position needs. */
+  constructor(options: FollowerOptions, position: StreamPosition) {
     this.#options = options;
-    this.sequence = sequence;
+    this.sequence = oldestNeeded(position);
     this.offset = SEGMENT_HEADER_BYTES;
+    this.pending = position.pending;
+    // A place within a segment is stored only once that segment is final.
+    const notFinal = position.offset > SEGMENT_HEADER_BYTES ? position.sequence + 1 : position.sequence;
+    this.#final = (position.pending[0]?.sequence ?? notFinal) - 1;
   }
 
   /** The next block; null where there is none for now. What may mend itself fails only after error.timeout.ms. */
@@ -67,10 +72,19 @@ export class SegmentFollower {
     return this.#file!.segment.header;
   }
 
-  /** To be called for a block that ends a transaction: the server does not issue this segment's number again. */
-  sawEnd(): void {
-    this.#holdsEnd = true;
+  /**
+   * To be called for a COMMIT that has come about: the server does not issue this segment's number again. A COMMIT in the journal alone is not enough: the
+   * number is durable only with the pages of the database.
+   */
+  sawCommit(): void {
+    if (this.sequence <= this.#final) return;
+    this.#final = this.sequence;
     this.pending = [];
+  }
+
+  /** Whether a restart finds the same in front of this place, or notices that it does not. */
+  get isSafe(): boolean {
+    return this.offset === SEGMENT_HEADER_BYTES || this.sequence <= this.#final;
   }
 
   async #read(): Promise<JournalBlock | null> {
@@ -121,12 +135,12 @@ export class SegmentFollower {
       await this.#beginAgain(this.sequence);
       return false;
     }
-    if (!this.#holdsEnd) {
-      this.pending.push({ sequence: this.sequence, hash: await this.#options.directory.hash(path) });
+    if (this.sequence > this.#final && !this.pending.some(of => of.sequence === this.sequence)) {
+      const hash = await this.#options.directory.hash(path);
+      this.pending = [...this.pending, { sequence: this.sequence, hash }];
       this.#pendingStamps.set(this.sequence, state.stamp);
     }
     await this.close();
-    this.#holdsEnd = false;
     this.sequence++;
     this.offset = SEGMENT_HEADER_BYTES;
     return true;
@@ -153,7 +167,6 @@ export class SegmentFollower {
     this.#options.logger.warn({ sequence }, 'the server has written a segment again after a crash; reading from it');
     await this.close();
     this.pending = this.pending.filter(of => of.sequence < sequence);
-    this.#holdsEnd = false;
     this.sequence = sequence;
     this.offset = SEGMENT_HEADER_BYTES;
     this.#options.onReissue(sequence);

@@ -37,6 +37,7 @@ import { SegmentDirectory } from './segmentDirectory.ts';
 import { Snapshot } from './snapshot.ts';
 
 const RETRY_MS = 1000;
+const POLL_BYTES = 4 << 20;
 /** The last connection that closes a database lets the server archive its last segment: ours must not stay for nothing. */
 const SESSION_IDLE_MS = 2000;
 
@@ -112,7 +113,7 @@ export class FirebirdSourceTask implements SourceTask {
     }
     this.#history = history;
     this.#directory = new SegmentDirectory(directory, position.guid);
-    await this.#openStream(position);
+    this.#openStream(position);
   }
 
   async #begin(): Promise<void> {
@@ -142,7 +143,7 @@ export class FirebirdSourceTask implements SourceTask {
     const position = await this.#firstPosition(catalog, snapshot);
     this.#history = await SchemaHistory.create(settings.historyFile, catalog, await readTimeZones(database));
     if (snapshot === null) {
-      await this.#openStream(position);
+      this.#openStream(position);
       return false;
     }
     const tables = this.#history.tables();
@@ -169,20 +170,21 @@ export class FirebirdSourceTask implements SourceTask {
     };
   }
 
-  async #openStream(position: StreamPosition): Promise<void> {
+  #openStream(position: StreamPosition): void {
     const { logger } = this.#context;
     logger.info(
       { segment: position.sequence, pos: position.offset, open: position.open.size },
       'the journal is followed',
     );
     const commits = new CommitStates((from, to) => askCommitStates(this.#session, position.guid, from, to));
-    this.#stream = await JournalStream.open(
+    this.#stream = new JournalStream(
       {
         settings: this.#settings,
         common: this.#common,
         logger,
         directory: this.#directory,
         history: this.#history,
+        pollBytes: POLL_BYTES,
         learnFormats: tables => this.#learnFormats(tables),
         learn: (transaction, at, tables) => this.#learn(transaction, at, tables),
         commitState: this.#settings.verifiesCommits ? transaction => this.#commitState(commits, transaction) : null,
@@ -269,7 +271,7 @@ export class FirebirdSourceTask implements SourceTask {
     }
     await this.#endSnapshot();
     const position = this.#afterSnapshot!;
-    if (this.#settings.snapshotMode !== 'initial_only') await this.#openStream(position);
+    if (this.#settings.snapshotMode !== 'initial_only') this.#openStream(position);
     this.#context.logger.info({}, 'the snapshot is complete');
     return [emptyBatch(this.#common, toOffset(position))];
   }

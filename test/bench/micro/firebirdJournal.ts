@@ -63,13 +63,14 @@ for (let round = 0; round < 5; round++) {
     logger: { error() {}, warn() {}, info() {}, debug() {} },
     directory: segments,
     history,
+    pollBytes: 4 << 20,
     learnFormats: async () => {},
     learn: async () => {},
     commitState: null,
     onRolledBack: () => {},
   };
   const start = { guid: history.guid, sequence, offset: 48, open: new Map(), pending: [], snapshot: null };
-  const stream = await JournalStream.open(options, start);
+  const stream = new JournalStream(options, start);
   const signal = new AbortController().signal;
   const begun = performance.now();
   const cpu = process.cpuUsage();

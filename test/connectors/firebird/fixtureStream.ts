@@ -24,6 +24,8 @@ export class FixtureStream {
   /** Where the recorded history became so. */
   readonly positions = new Map<number, JournalPosition>();
   readonly offsets: { offset: SourceOffset; changes: number }[] = [];
+  /** About which a poll ends; to be set before `open`. */
+  pollBytes = 4 << 20;
   /** What the database says of commits; to be set before `open`. */
   commitState: StreamOptions['commitState'] = null;
   rolledBack = 0;
@@ -40,7 +42,8 @@ export class FixtureStream {
   }
 
   add(from = 0, to = 8): void {
-    for (const path of fixtureSegments(this.version).slice(from, to)) cpSync(path, join(this.folder, basename(path)));
+    for (const path of fixtureSegments(this.version).slice(from, to))
+      cpSync(path, join(this.folder, basename(path)), { preserveTimestamps: true });
   }
 
   /** With `positions` the history goes by them, else by transactions. */
@@ -72,13 +75,14 @@ export class FixtureStream {
       snapshot: null,
     };
     const parsed = parseOffset(stored);
-    this.stream = await JournalStream.open(
+    this.stream = new JournalStream(
       {
         settings: settings!,
         common: { sourcePartition: { server: 'p' }, headers: [] },
         logger: { error() {}, warn() {}, info() {}, debug() {} },
         directory: new SegmentDirectory(this.folder, metadata.guid),
         history,
+        pollBytes: this.pollBytes,
         learnFormats: async () => {},
         learn: async (transaction, position, tables) => {
           this.positions.set(transaction.number, position);

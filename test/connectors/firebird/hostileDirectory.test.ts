@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, cpSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { test } from 'node:test';
+import type { CommitState } from '../../../connectors/firebird/source/commitStates.ts';
 import { fixtureSegments } from './fixtureSegments.ts';
 import { FixtureStream } from './fixtureStream.ts';
 
@@ -98,5 +99,53 @@ test('a segment without the end of a transaction that is written again is read a
   const { offset } = stream.offsets.at(-1)!;
   assert.equal(offset.transactions, '', 'what was open is dropped');
   assert.equal(stream.changes.length, length);
+  await stream.close();
+});
+
+/** Writes segment `from` with the number of another, as the server does that begins that number again. */
+function reissue(folder: string, number: number, from: number): void {
+  const bytes = Buffer.from(readFileSync(SEGMENTS[from - 1]!));
+  bytes.writeBigUInt64LE(BigInt(number), 32);
+  const path = join(folder, name(number - 1));
+  writeFileSync(path, bytes);
+  const past = new Date(Date.now() - 60_000);
+  utimesSync(path, past, past);
+}
+
+test('a segment that is written again while it is read again up to the stored position is read as new', async () => {
+  const stream = new FixtureStream('v4');
+  stream.add(0, 4);
+  await stream.open(null);
+  await stream.drain();
+  const { offset } = stream.offsets.at(-1)!;
+  const number = Number(String(offset.pending).split(':')[0]);
+  const { length } = stream.changes;
+  await stream.stream.close();
+  await stream.open(offset, {}, stream.positions);
+  reissue(stream.folder, number, 1);
+  await stream.drain();
+  assert.ok(stream.changes.length > length, 'changes of the new contents');
+  await stream.close();
+});
+
+test('a segment whose COMMITs have all not come about may be written again', async () => {
+  const stream = new FixtureStream('v4');
+  let state: CommitState = 'committed';
+  stream.commitState = async () => state;
+  stream.add(0, 2);
+  await stream.open(null);
+  await stream.drain();
+  const { length } = stream.changes;
+  assert.ok(length > 0);
+  assert.equal(stream.offsets.at(-1)!.offset.pending, '');
+  state = 'rolled back';
+  stream.add(2, 3);
+  await stream.drain();
+  assert.equal(stream.changes.length, length);
+  assert.match(String(stream.offsets.at(-1)!.offset.pending), /^3:/);
+  state = 'committed';
+  reissue(stream.folder, 3, 1);
+  await stream.drain();
+  assert.ok(stream.changes.length > length, 'changes of the new contents');
   await stream.close();
 });
