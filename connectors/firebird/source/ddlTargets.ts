@@ -1,6 +1,6 @@
 /**
- * What a statement of DDL is about, as far as layouts of records go: tables made, changed or dropped, with the columns added, and domains changed. Read from
- * its words; comments and literals are passed over.
+ * What a statement of DDL is about, as far as layouts of records go: tables made, changed or dropped, with the columns added, altered and dropped, and
+ * domains changed. Read from its words; comments and literals are passed over.
  */
 export interface DdlTarget {
   readonly verb: 'create' | 'alter' | 'drop' | 'recreate';
@@ -8,7 +8,12 @@ export interface DdlTarget {
   /** As it is stored: in capitals unless it was quoted. */
   readonly name: string;
   /** Columns of a table that is made, or that are added, in their order. */
-  readonly columns: readonly string[];
+  readonly added: readonly string[];
+  readonly dropped: readonly string[];
+  /** Columns that are altered, under their old names. */
+  readonly changed: readonly string[];
+  /** Old names and new ones. */
+  readonly renamed: readonly (readonly [string, string])[];
 }
 
 interface Word {
@@ -32,7 +37,7 @@ export function ddlTargets(sql: string): DdlTarget[] {
       verb: verb.text.toLowerCase() as DdlTarget['verb'],
       kind: kind.text === 'TABLE' ? 'table' : 'domain',
       name: name.text,
-      columns: kind.text === 'TABLE' ? columnsIn(words.slice(i + 3), verb.text === 'ALTER') : [],
+      ...columnsOf(words.slice(i + 3), verb.text, kind.text),
     });
   }
   return targets;
@@ -48,23 +53,45 @@ function wordsOf(sql: string): Word[] {
   return words;
 }
 
-/** The items of CREATE TABLE stand in brackets, those of ALTER TABLE do not. */
-function columnsIn(words: readonly Word[], isAlter: boolean): string[] {
-  const columns: string[] = [];
-  let depth = isAlter ? 1 : 0;
-  let isFirst = isAlter;
-  for (const [i, { text, isPlain }] of words.entries()) {
-    const wasFirst = isFirst;
-    isFirst = false;
-    if (isPlain && text === '(') isFirst = ++depth === 1;
-    else if (isPlain && text === ')') depth--;
-    else if (isPlain && text === ',') isFirst = depth === 1;
-    else if (isPlain && text === ';') break;
-    else if (wasFirst) {
-      const of = isAlter ? words[i + 1] : words[i];
-      if (isAlter && !(isPlain && text === 'ADD')) continue;
-      if (of !== undefined && !(of.isPlain && CONSTRAINTS.has(of.text))) columns.push(of.text);
+const columnsOf = (words: readonly Word[], verb: string, kind: string): Columns =>
+  kind === 'TABLE' && verb !== 'DROP' ? columnsIn(itemsOf(words, verb === 'ALTER'), verb === 'ALTER') : NO_COLUMNS;
+
+type Columns = Pick<DdlTarget, 'added' | 'dropped' | 'changed' | 'renamed'>;
+
+const NO_COLUMNS: Columns = { added: [], dropped: [], changed: [], renamed: [] };
+
+function columnsIn(items: readonly (readonly Word[])[], isAlter: boolean): Columns {
+  const added: string[] = [];
+  const dropped: string[] = [];
+  const changed: string[] = [];
+  const renamed: [string, string][] = [];
+  for (const item of items) {
+    const action = isAlter ? (item[0]?.isPlain ? item[0].text : '') : 'ADD';
+    const words = isAlter ? item.slice(1) : item;
+    const hasNoise = words[0]?.isPlain && words[0].text === 'COLUMN';
+    const [name, verb, other] = hasNoise ? words.slice(1) : words;
+    if (name === undefined || (name.isPlain && CONSTRAINTS.has(name.text))) continue;
+    if (action === 'ADD') added.push(name.text);
+    else if (action === 'DROP') dropped.push(name.text);
+    else if (action === 'ALTER') {
+      changed.push(name.text);
+      if (verb?.isPlain && verb.text === 'TO' && other !== undefined) renamed.push([name.text, other.text]);
     }
   }
-  return columns;
+  return { added, dropped, changed, renamed };
+}
+
+/** What commas part: of CREATE TABLE what stands in its brackets, of ALTER TABLE all. */
+function itemsOf(words: readonly Word[], isAlter: boolean): Word[][] {
+  const items: Word[][] = [[]];
+  let depth = isAlter ? 1 : 0;
+  for (const word of words) {
+    const sign = word.isPlain ? word.text : '';
+    if (sign === ';') break;
+    if (sign === ')') depth--;
+    if (sign === ',' && depth === 1) items.push([]);
+    else if (depth > 0) items.at(-1)!.push(word);
+    if (sign === '(') depth++;
+  }
+  return items;
 }

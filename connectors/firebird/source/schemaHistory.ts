@@ -8,15 +8,14 @@ import {
   type HistoryEntry,
   type JournalMetadata,
   type JournalPosition,
-  type NamedField,
   parseMetadata,
   type RelationFormats,
 } from '../journal/metadata.ts';
-import type { RecordFormat } from '../journal/recordFormat.ts';
 import { comparePositions, TableHistory } from '../journal/tableHistory.ts';
 import type { Catalog, CatalogTable } from './catalog.ts';
 import { compareStamps, LONG_AGO } from './commitStamp.ts';
-import { type DdlTarget, ddlTargets } from './ddlTargets.ts';
+import { ddlTargets } from './ddlTargets.ts';
+import { alteredTable, createdTable } from './tableSteps.ts';
 
 const START: JournalPosition = { sequence: 0, offset: 0 };
 
@@ -80,7 +79,7 @@ export class SchemaHistory {
 
   /**
    * What the DDL of a transaction left behind at `position`, from a catalogue that shows it. The database may be ahead: what later transactions made of a table
-   * waits for them, and one that got several formats since is taken one format further by each that alters it.
+   * waits for them.
    */
   async add(
     catalog: Catalog,
@@ -102,18 +101,11 @@ export class SchemaHistory {
       const isLater = compareStamps(table.changed, stamp) > 0;
       if (before === null) {
         if (compareStamps(table.created, stamp) > 0) continue;
-        const formats = formatsOf.get(table.relation);
-        const first = formats?.findLast(({ format }) => format === formats[0]!.format);
-        const made = isLater && first !== undefined ? asOf(first, table, null, columnsFor(table, targets)) : table;
+        const made = isLater ? createdTable(table, formatsOf.get(table.relation) ?? [], targets) : table;
         entries.push(entryOf(made, tnx, position));
       } else if (shapeOf(before) !== shapeOf(table)) {
-        if (!isLater) entries.push(entryOf(table, tnx, position));
-        else if (table.format > before.format && targets.some(target => isAltered(target, table))) {
-          const next = formatsOf.get(table.relation)?.findLast(({ format }) => format === before.format + 1);
-          if (next !== undefined) {
-            entries.push(entryOf(asOf(next, table, before, columnsFor(table, targets)), tnx, position));
-          }
-        }
+        const altered = isLater ? alteredTable(table, before, formatsOf.get(table.relation) ?? [], targets) : table;
+        if (altered !== null) entries.push(entryOf(altered, tnx, position));
       }
     }
     for (const [relation, before] of known) {
@@ -179,42 +171,6 @@ const entryOf = (
   fields,
   key,
 });
-
-const isAltered = ({ verb, kind, name }: DdlTarget, table: CatalogTable): boolean =>
-  verb === 'alter' && (kind === 'table' ? name === table.name : table.domains.has(name));
-
-const columnsFor = (table: CatalogTable, targets: readonly DdlTarget[]): string[] =>
-  targets.filter(({ verb, name }) => verb !== 'drop' && name === table.name).flatMap(({ columns }) => columns);
-
-/**
- * The table with a format that it had, before what came since: columns that are in it, under the names that were known, else those of now. For one that was
- * added and dropped since, only the statement tells the name: `added` are the columns that it names.
- */
-function asOf(
-  format: RecordFormat,
-  table: CatalogTable,
-  before: { readonly fields: readonly NamedField[]; readonly key?: readonly string[] } | null,
-  added: readonly string[],
-): CatalogTable {
-  const isIn = ({ id, computed }: NamedField): boolean => {
-    const field = format.fields[id];
-    return field !== undefined && (computed === true || field.offset > 0);
-  };
-  const known = new Set([...(before?.fields ?? []), ...table.fields].map(({ id }) => id));
-  const kept = (before?.fields ?? []).filter(isIn);
-  const isKept = new Set(kept.map(({ id }) => id));
-  const fields = [...kept, ...table.fields.filter(field => isIn(field) && !isKept.has(field.id))];
-  // Ids are given out in the order of the statement, and never twice in a table's life.
-  const first = before === null ? 0 : 1 + Math.max(-1, ...before.fields.map(({ id }) => id));
-  for (let id = Math.max(first, format.fields.length - added.length); id < format.fields.length; id++) {
-    const name = added[id - (format.fields.length - added.length)]!;
-    if (known.has(id) || format.fields[id]!.offset === 0) continue;
-    fields.push({ id, name, position: 1 + Math.max(-1, ...fields.map(({ position }) => position)) });
-  }
-  const names = new Set(fields.map(({ name }) => name));
-  const key = [before?.key ?? [], table.key].find(of => of.length > 0 && of.every(name => names.has(name))) ?? [];
-  return { ...table, format: format.format, fields, key };
-}
 
 /** Several may have one number: what was read last counts, since the number of a format that a failed DDL left behind is used again. */
 function mergeFormats(known: readonly RelationFormats[], now: readonly RelationFormats[]): readonly RelationFormats[] {

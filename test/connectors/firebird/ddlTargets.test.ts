@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { ddlTargets } from '../../../connectors/firebird/source/ddlTargets.ts';
 
 const targets = (sql: string): string[] =>
-  ddlTargets(sql).map(({ verb, kind, name, columns }) => `${verb} ${kind} ${name}: ${columns.join(', ')}`);
+  ddlTargets(sql).map(({ verb, kind, name, added }) => `${verb} ${kind} ${name}: ${added.join(', ')}`);
 
 test('tables and domains of a statement, and the columns it adds', () => {
   assert.deepEqual(
@@ -19,4 +19,22 @@ test('tables and domains of a statement, and the columns it adds', () => {
   assert.deepEqual(targets('drop table T'), ['drop table T: ']);
   assert.deepEqual(targets('alter domain d type bigint'), ['alter domain D: ']);
   assert.deepEqual(targets('create index T_I on T (A)'), []);
+});
+
+test('columns that a statement drops, alters and renames', () => {
+  const [target] = ddlTargets(
+    'alter table T drop A, alter column "b" type varchar(9), alter COLUMN x to NEW, alter C to "d", add E int, drop constraint X',
+  );
+  assert.deepEqual(target, {
+    verb: 'alter',
+    kind: 'table',
+    name: 'T',
+    added: ['E'],
+    dropped: ['A'],
+    changed: ['b', 'X', 'C'],
+    renamed: [
+      ['X', 'NEW'],
+      ['C', 'd'],
+    ],
+  });
 });

@@ -131,14 +131,30 @@ describe('layouts', { concurrency: true }, () => {
         'insert into X values (4, 4)',
         'alter table X alter D type bigint',
         'insert into X values (5, 5)',
+        // Of these only every second makes a format.
+        'alter table X alter D type bigint',
+        'alter table X add E integer',
+        'insert into X values (6, 6, 6)',
+        'alter table X alter D set default 5',
+        'alter table X drop E, add F integer',
+        'insert into X values (7, 7, 7)',
+        'alter table X alter F to G',
+        'insert into X values (8, 8, 8)',
+        'alter table X add H integer',
+        'insert into X values (9, 9, 9, 9)',
+        'alter table X alter H to I',
       );
       await source.start();
-      await source.pollUntil('the last row', changes => changes.some(change => change.after?.A === 5));
+      await source.pollUntil('the last row', changes => changes.some(change => change.after?.A === 9));
       assert.deepEqual(rowsOf(source.changes, 'X').slice(1), [
         ['c', { A: 2, B: 2 }],
         ['c', { A: 3, C: 19782 }],
         ['c', { A: 4, D: 4 }],
         ['c', { A: 5, D: 5n }],
+        ['c', { A: 6, D: 6n, E: 6 }],
+        ['c', { A: 7, D: 7n, F: 7 }],
+        ['c', { A: 8, D: 8n, G: 8 }],
+        ['c', { A: 9, D: 9n, G: 9, H: 9 }],
       ]);
     });
 
