@@ -189,7 +189,7 @@ export class ShopClient {
 
   /** Columns come and go. No DDL that fails at its commit: Firebird damages its own records by what is written after one ("decompression overran buffer"). */
   async #storm(connection: Database): Promise<void> {
-    const n = this.#storms++;
+    const n = this.#storms;
     if (n >= MAX_STORM) return;
     const column = `T${this.#seed}_${n - (n % 2)}`;
     switch (n % 2) {
@@ -201,6 +201,8 @@ export class ShopClient {
         await this.#alter(connection, `alter table ITEM drop ${column}, add ${column}B bigint`);
         await connection.queryAsync(`update ITEM set ${column}B = 1 where ID < ${this.#random(4000)}`);
     }
+    // One whose answer was lost is made again.
+    this.#storms++;
   }
 
   async #alter(connection: Database, sql: string): Promise<void> {
