@@ -178,13 +178,14 @@ export class ShopClient {
       await this.#alter(connection, sql);
       this.#ddl++;
     } else await this.#storm(connection);
-    if (this.#ddl >= 1) await connection.queryAsync(`update ITEM set E1 = ${random(1e6)} where ID < ${random(4000)}`);
+    if (this.#ddl >= 1)
+      await connection.queryAsync(`update ITEM set E1 = ${random(1e6)} where ID < ${this.#ownBelow()}`);
     if (this.#ddl >= 2)
       await connection.queryAsync(
         `update or insert into LATER values (${random(30)}, 'later ${random(1e6)}') matching (ID)`,
       );
     if (this.#ddl >= 4)
-      await connection.queryAsync(`update ITEM set E2 = 'e${random(1e6)}', E3 = 'more' where ID < ${random(4000)}`);
+      await connection.queryAsync(`update ITEM set E2 = 'e${random(1e6)}', E3 = 'more' where ID < ${this.#ownBelow()}`);
   }
 
   /** Columns come and go. No DDL that fails at its commit: Firebird damages its own records by what is written after one ("decompression overran buffer"). */
@@ -195,14 +196,22 @@ export class ShopClient {
     switch (n % 2) {
       case 0:
         await this.#alter(connection, `alter table ITEM add ${column} varchar(${1 + this.#random(40)})`);
-        await connection.queryAsync(`update ITEM set ${column} = 'x' where ID < ${this.#random(4000)}`);
+        await connection.queryAsync(`update ITEM set ${column} = 'x' where ID < ${this.#ownBelow()}`);
         break;
       default:
         await this.#alter(connection, `alter table ITEM drop ${column}, add ${column}B bigint`);
-        await connection.queryAsync(`update ITEM set ${column}B = 1 where ID < ${this.#random(4000)}`);
+        await connection.queryAsync(`update ITEM set ${column}B = 1 where ID < ${this.#ownBelow()}`);
     }
     // One whose answer was lost is made again.
     this.#storms++;
+  }
+
+  /**
+   * Bounds rows of this client alone. Firebird 4.0.5 and 5.0.4 let an update that waits for another transaction, which is then rolled back, go on from that
+   * transaction's values: they stay in the database, and its journal has them as the row before the update.
+   */
+  #ownBelow(): number {
+    return this.#client * 1000 + this.#random(60);
   }
 
   async #alter(connection: Database, sql: string): Promise<void> {
