@@ -57,7 +57,7 @@ export class ClassicEvents {
         emit({ event, tnx, table, record: null, data: bytes.toString('hex', start, end) });
         return;
       }
-      const record = this.#record(layoutOf(history.tables, table, end - start, tnx, block.where), bytes, start);
+      const record = this.#record(layoutOf(history.tables, table, bytes, start, end, tnx), bytes, start);
       emit({ event, tnx, table, record });
     };
     const visitor: OperationVisitor = {
@@ -76,8 +76,8 @@ export class ClassicEvents {
           emit({ event: 'UPDATE', tnx, table, changedFields: [], oldRecord: null, record: null, oldData, data });
           return;
         }
-        const layout = layoutOf(history.tables, table, end - start, tnx, block.where);
-        const oldLayout = layoutOf(history.tables, table, oldEnd - oldStart, tnx, block.where);
+        const layout = layoutOf(history.tables, table, bytes, start, end, tnx);
+        const oldLayout = layoutOf(history.tables, table, bytes, oldStart, oldEnd, tnx);
         const record = this.#record(layout, bytes, start);
         const oldRecord = this.#record(oldLayout, bytes, oldStart);
         const old = new Map(oldRecord);

@@ -41,7 +41,7 @@ export interface OperationVisitor {
   sequence(name: string, value: bigint): void;
 }
 
-/** Visits the operations in bytes[start, end). `where` names the block in errors, which count bytes from its first operation. */
+/** Visits the operations in bytes[start, end). `where` names the block in errors, also those of the visitor; they count bytes from its first operation. */
 export function readOperations(
   bytes: Buffer,
   start: number,
@@ -49,10 +49,18 @@ export function readOperations(
   where: string,
   visitor: OperationVisitor,
 ): void {
+  try {
+    visitOperations(bytes, start, end, where, visitor);
+  } catch (error) {
+    throw error instanceof ConnectError ? error.at({ position: where }) : error;
+  }
+}
+
+function visitOperations(bytes: Buffer, start: number, end: number, where: string, visitor: OperationVisitor): void {
   const atoms: string[] = [];
   let at = start;
   const fail = (what: string): never => {
-    throw new ConnectError('FB_SEGMENT_INVALID', `${where}, operation byte ${at - start}: ${what}.`);
+    throw new ConnectError('FB_SEGMENT_INVALID', `Operation byte ${at - start} of ${where}: ${what}.`);
   };
   const need = (count: number): void => {
     if (count > end - at) fail('an operation runs past the end of its block');

@@ -1,6 +1,6 @@
 /**
  * A table as it is at one point of the journal, and the layouts its records may have there. The journal names neither table id nor format: the
- * length of a record tells, searched from the current format down, then up (the database is ahead of the journal).
+ * length of a record tells.
  */
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { NamedField } from './metadata.ts';
@@ -35,7 +35,7 @@ export class TableState {
   readonly #fields: readonly NamedField[];
   /** Last names of columns that are not in the table any more. */
   readonly #droppedNames: ReadonlyMap<number, string>;
-  readonly #layouts = new Map<number, RecordLayout>();
+  readonly #layouts = new Map<number, readonly RecordLayout[]>();
 
   constructor(
     relation: number,
@@ -62,18 +62,21 @@ export class TableState {
 
   /** All that are known by now: a failed DDL adds one that some records have. */
   setFormats(formats: readonly RecordFormat[]): void {
+    if (formats.length !== this.#formats.length) this.#layouts.clear();
     this.#formats = formats.toSorted((a, b) => a.format - b.format);
   }
 
-  /** The layout of records of `length` bytes; null = none has that length. */
-  layout(length: number): RecordLayout | null {
+  /** Layouts of records of `length` bytes, the nearest to the current one first: older ones before newer ones, which the database has already. */
+  layouts(length: number): readonly RecordLayout[] {
     const known = this.#layouts.get(length);
     if (known !== undefined) return known;
-    const format = this.#findFormat(length);
-    if (format === null) return null;
-    const layout = this.#build(format);
-    this.#layouts.set(length, layout);
-    return layout;
+    const far = ({ format }: RecordFormat): number =>
+      2 * Math.abs(format - this.#format) + (format > this.#format ? 1 : 0);
+    // Of several of one number the last counts.
+    const fits = this.#formats.filter(format => format.length === length).reverse();
+    const layouts = fits.sort((a, b) => far(a) - far(b)).map(format => this.#build(format));
+    if (layouts.length > 0) this.#layouts.set(length, layouts);
+    return layouts;
   }
 
   /** The layout of what is written now. */
@@ -82,12 +85,7 @@ export class TableState {
     if (format === undefined) {
       throw new ConnectError('FB_METADATA_INVALID', `Format ${this.#format} of ${this.name} is not described.`);
     }
-    return this.layout(format.length)!;
-  }
-
-  #findFormat(length: number): RecordFormat | null {
-    const fits = this.#formats.filter(format => format.length === length);
-    return fits.findLast(format => format.format <= this.#format) ?? fits[0] ?? null;
+    return this.layouts(format.length)[0]!;
   }
 
   #build(format: RecordFormat): RecordLayout {

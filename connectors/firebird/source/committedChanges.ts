@@ -42,13 +42,13 @@ export class CommittedChanges {
     this.#skips = { c: skipped.has('c'), u: skipped.has('u'), d: skipped.has('d') };
   }
 
-  /** Yields between blocks, but not before the last, which as a rule has the COMMIT alone: a poll can end there with the transaction. */
+  /** Yields between blocks. */
   async *publish(transaction: OpenTransaction, stamp: TransactionStamp): AsyncGenerator<void> {
     const state = new TransactionState(transaction);
     const { transactions } = this.#sink;
     transactions?.begin(String(transaction.number));
     for (const [i, block] of transaction.blocks.entries()) {
-      if (i > 0 && i < transaction.blocks.length - 1) yield;
+      if (i > 0) yield;
       const bytes = block.bytes ?? (await this.#read(block));
       readOperations(bytes, 0, bytes.length, block.where, this.#visitor(bytes, block, state, stamp));
     }
@@ -66,15 +66,15 @@ export class CommittedChanges {
   #visitor(bytes: Buffer, block: BlockRef, state: TransactionState, stamp: TransactionStamp): OperationVisitor {
     const { rows, batches, versions } = this.#sink;
     const { number } = state.transaction;
-    const versionOf = (table: string, length: number): TableVersion | null => {
+    const versionOf = (table: string, start: number, end: number): TableVersion | null => {
       if (state.isUndone() || !versions.includes(table)) return null;
-      return versions.of(layoutOf(block.tables, table, length, number, block.where));
+      return versions.of(layoutOf(block.tables, table, bytes, start, end, number));
     };
     const nothing = (): void => {};
     return {
       control: nothing,
       insert: (table, start, end) => {
-        const version = versionOf(table, end - start);
+        const version = versionOf(table, start, end);
         if (version !== null && !this.#skips.c) {
           const from = rows.length;
           const after = this.#writer.write(version, bytes, start, state.blobs, false);
@@ -83,9 +83,9 @@ export class CommittedChanges {
         state.endRecord();
       },
       update: (table, oldStart, oldEnd, start, end) => {
-        const version = versionOf(table, end - start);
+        const version = versionOf(table, start, end);
         if (version !== null && !this.#skips.u) {
-          const oldVersion = versions.of(layoutOf(block.tables, table, oldEnd - oldStart, number, block.where));
+          const oldVersion = versions.of(layoutOf(block.tables, table, bytes, oldStart, oldEnd, number));
           const from = rows.length;
           const before = this.#writer.write(oldVersion, bytes, oldStart, state.blobs, true);
           const after = this.#writer.write(version, bytes, start, state.blobs, false);
@@ -97,7 +97,7 @@ export class CommittedChanges {
         state.endRecord();
       },
       delete: (table, start, end) => {
-        const version = versionOf(table, end - start);
+        const version = versionOf(table, start, end);
         if (version !== null && !this.#skips.d) {
           const from = rows.length;
           const before = this.#writer.write(version, bytes, start, NO_BLOBS, true);

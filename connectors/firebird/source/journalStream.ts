@@ -114,7 +114,7 @@ export class JournalStream {
     if (this.#failure !== null) throw this.#failure.error;
     this.#rows.reset();
     try {
-      while (this.#bytes() < this.#options.pollBytes && !signal.aborted && (await this.#step()));
+      while (this.#hasRoom() && !signal.aborted && (await this.#step()));
     } catch (error) {
       // What there is goes first; the next poll fails with the same.
       if (this.#bytes() === 0) throw error;
@@ -165,6 +165,12 @@ export class JournalStream {
   /** Of the last batch that had one; null = none had. */
   get lastOffset(): SourceOffset | null {
     return this.#lastGiven;
+  }
+
+  /** A poll goes on a while to the end of a transaction, since only there it can give an offset. */
+  #hasRoom(): boolean {
+    const { pollBytes } = this.#options;
+    return this.#bytes() < (this.#publishing === null ? pollBytes : 2 * pollBytes);
   }
 
   #bytes(): number {

@@ -58,7 +58,7 @@ export class OpenTransaction {
       this.#operations++;
       if (lastTable === table && lastLength === end - start) return;
       [lastTable, lastLength] = [table, end - start];
-      if (!tables.get(table)?.layout(end - start)) this.hasUnknownLayout = true;
+      if (!tables.get(table)?.layouts(end - start).length) this.hasUnknownLayout = true;
     };
     const visitor: OperationVisitor = {
       control: code => {
@@ -83,7 +83,7 @@ export class OpenTransaction {
       insert: count,
       update: (table, oldStart, oldEnd, start, end) => {
         count(table, start, end);
-        if (oldEnd - oldStart !== end - start && !tables.get(table)?.layout(oldEnd - oldStart))
+        if (oldEnd - oldStart !== end - start && !tables.get(table)?.layouts(oldEnd - oldStart).length)
           this.hasUnknownLayout = true;
       },
       delete: count,

@@ -141,13 +141,13 @@ test('values of every type, as the events have them', async () => {
 test('from every offset that was given the rest follows, and nothing is missing or twice', async () => {
   const whole = new FixtureStream('v4');
   whole.add();
-  // A transaction a poll, so that there are offsets in between.
-  whole.pollBytes = 1;
+  // Polls of a few rows, so that there are offsets in between.
+  whole.pollBytes = 200;
   await whole.open(null);
   await whole.drain();
   const show = (changes: readonly Change[]): string[] =>
     changes.map(({ op, table, before, after }) => stringifyJson([op, table, before, after]));
-  assert.ok(whole.offsets.length >= 20, `${whole.offsets.length} offsets`);
+  assert.ok(whole.offsets.length >= 7, `${whole.offsets.length} offsets`);
   assert.ok(
     whole.offsets.some(({ offset }) => offset.transactions !== ''),
     'some lie inside of transactions',
