@@ -5,10 +5,10 @@
 import type { Connection, RowDataPacket } from 'mysql2/promise';
 import { ConnectError, type ErrorCode } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
-import { MysqlGtidSet } from '../protocol/gtid.ts';
 import { quoteIdentifier } from '../quoteIdentifier.ts';
 import { fullName, listTables, type TableName } from './catalog.ts';
 import { errnoOf } from './connection.ts';
+import { hasLog } from './hasLog.ts';
 import type { StoredOffset } from './position.ts';
 import { readVariables, readVersion, replicaIds } from './server.ts';
 
@@ -54,8 +54,9 @@ export async function preflight(
   if (tables.length === 0) {
     warnings.push('the filters match no table yet: events come once one is created that they match');
   }
-  const hasLog = stored?.state !== 'streaming' || (await hasLogOf(connection, settings, stored));
-  return { problems, warnings, tables, hasFullMetadata, hasLog };
+  const isLogThere =
+    stored?.state !== 'streaming' || (await hasLog(connection, stored.position, settings.connector === 'mariadb'));
+  return { problems, warnings, tables, hasFullMetadata, hasLog: isLogThere };
 }
 
 type Add = (code: ErrorCode, key: string, message: string) => void;
@@ -188,24 +189,6 @@ async function checkReadable(
 
 const TABLE_ACCESS_DENIED = 1142;
 const DATABASE_ACCESS_DENIED = 1044;
-
-/** Whether the log from the stored position on has not been removed. */
-async function hasLogOf(
-  connection: Connection,
-  settings: SourceSettings,
-  { position }: Extract<StoredOffset, { state: 'streaming' }>,
-): Promise<boolean> {
-  if (settings.connector === 'mysql' && position.gtids !== null) {
-    const [rows] = await connection.query<RowDataPacket[]>(
-      'SELECT GTID_SUBSET(@@global.gtid_purged, ?) AS has, GTID_SUBSET(?, @@global.gtid_executed) AS known',
-      [MysqlGtidSet.parse(position.gtids).toString(), position.gtids],
-    );
-    return Number(rows[0]!.has) === 1 && Number(rows[0]!.known) === 1;
-  }
-  if (settings.connector === 'mariadb' && position.gtids !== null) return true;
-  const [rows] = await connection.query<RowDataPacket[]>('SHOW BINARY LOGS');
-  return rows.some(row => row.Log_name === position.file && Number(row.File_size) >= position.position);
-}
 
 /** One error that has all the problems; its code is that of the first. */
 export function preflightError(problems: readonly Problem[]): ConnectError {

@@ -31,6 +31,7 @@ export class MysqlHarness {
   stored: SourceOffset | null = null;
   task: SourceTask | null = null;
   private readonly url: URL;
+  private readonly isMariaDb: boolean;
   private readonly databases: readonly string[];
   /** The server ends with the test: nothing is removed. */
   isLost = false;
@@ -38,8 +39,9 @@ export class MysqlHarness {
   readonly cleanup: string[] = [];
   private abort = new AbortController();
 
-  private constructor(url: URL, sql: Connection, name: string, databases: readonly string[]) {
+  private constructor(url: URL, isMariaDb: boolean, sql: Connection, name: string, databases: readonly string[]) {
     this.url = url;
+    this.isMariaDb = isMariaDb;
     this.sql = sql;
     this.name = name;
     this.databases = databases;
@@ -49,16 +51,17 @@ export class MysqlHarness {
     t: Cleanup,
     {
       url = MYSQL_URL,
+      isMariaDb = url === MARIADB_URL,
       name = `src_${Math.random().toString(36).slice(2, 10)}`,
       more = [] as readonly string[],
-    }: { url?: string; name?: string; more?: readonly string[] } = {},
+    }: { url?: string; isMariaDb?: boolean; name?: string; more?: readonly string[] } = {},
   ): Promise<MysqlHarness> {
     const address = new URL(url);
     const sql = await open(address);
     const databases = [name, ...more];
-    const harness = new MysqlHarness(address, sql, name, databases);
+    const harness = new MysqlHarness(address, isMariaDb, sql, name, databases);
     t.after(() => harness.close());
-    const collation = url === MARIADB_URL ? 'utf8mb4_general_ci' : 'utf8mb4_0900_ai_ci';
+    const collation = isMariaDb ? 'utf8mb4_general_ci' : 'utf8mb4_0900_ai_ci';
     for (const database of databases) {
       await sql.query(`DROP DATABASE IF EXISTS ${database}`);
       await sql.query(`CREATE DATABASE ${database} CHARACTER SET utf8mb4 COLLATE ${collation}`);
@@ -79,10 +82,6 @@ export class MysqlHarness {
     const connection = await open(this.url);
     await connection.query(`USE ${this.name}`);
     return connection;
-  }
-
-  private get isMariaDb(): boolean {
-    return this.url.port === new URL(MARIADB_URL).port;
   }
 
   config(overrides: Config = {}): Config {
