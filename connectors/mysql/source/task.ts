@@ -122,6 +122,7 @@ export class MysqlSourceTask implements SourceTask {
       this.openStream(stored.position);
       return;
     }
+    await history?.create(context);
     if (mode === 'no_data') {
       const end = await readLogEnd(client, this.connector === 'mariadb');
       if (end === null) return;

@@ -26,6 +26,8 @@ export class MysqlHarness {
   readonly batches: SourceBatch[] = [];
   readonly warnings: string[] = [];
   readonly metrics = new Map<string, number>();
+  /** Topics that the task made, with their configs. */
+  readonly topics = new Map<string, Readonly<Record<string, string>>>();
   /** The last offset handed out, and the one the next task starts from. */
   offset: SourceOffset | null = null;
   stored: SourceOffset | null = null;
@@ -124,6 +126,7 @@ export class MysqlHarness {
       },
       offsets: { offset: async () => this.stored },
       followTopic: async (topic, from) => this.follow(topic, from),
+      createTopic: async (topic, configs) => void this.topics.set(topic, configs),
     });
   }
 

@@ -82,6 +82,7 @@ test('a server of its own', { timeout: 180_000 }, async t => {
     await harness.stop();
     const config = { 'schema.history.internal.kafka.topic': `${harness.name}-history` };
     await harness.start(config);
+    assert.equal(harness.topics.get(`${harness.name}-history`)?.['retention.ms'], '-1');
     await harness.pollUntil(2);
     await harness.pollUntilStreaming();
     harness.commit();
