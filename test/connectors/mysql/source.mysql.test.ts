@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConnectError, type SourceOffset } from '../../../runtime/api/index.ts';
-import { MARIADB_URL, MysqlHarness, plain } from './mysqlHarness.ts';
+import { TcpProxy } from '../../services/tcpProxy.ts';
+import { MARIADB_URL, MYSQL_URL, MysqlHarness, plain } from './mysqlHarness.ts';
 
 interface Event {
   readonly op: string;
@@ -87,6 +88,35 @@ for (const url of [undefined, MARIADB_URL]) {
       [0, 1, 2, 99],
     );
     assert.ok(harness.warnings.some(warning => warning.includes('connecting again')));
+  });
+
+  test(`${server}: a reader is known as a replica, and leaves a server that is silent, not one that has nothing`, async t => {
+    const harness = await MysqlHarness.open(t, { ...(url && { url }) });
+    const replicas = async (): Promise<string[]> => {
+      const [rows] = await harness.sql.query(url === undefined ? 'SHOW REPLICAS' : 'SHOW SLAVE HOSTS');
+      return (rows as Record<string, unknown>[])
+        .filter(({ Host }) => Host === 'millrace')
+        .map(({ Server_Id, Server_id }) => String(Server_Id ?? Server_id));
+    };
+    const others = await replicas();
+    await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY)');
+    const proxy = await TcpProxy.open(Number(new URL(url ?? MYSQL_URL).port));
+    t.after(() => proxy.close());
+    const silenceMs = 1000;
+    await harness.start({
+      'database.port': String(proxy.port),
+      'snapshot.mode': 'no_data',
+      'connect.keep.alive.interval.ms': String(silenceMs),
+    });
+    await harness.pollUntilStreaming();
+    await harness.pollWhile(async () => (await replicas()).every(id => others.includes(id)));
+    const until = performance.now() + 2 * silenceMs;
+    await harness.pollWhile(() => performance.now() < until);
+    assert.equal(harness.metrics.get('number_of_disconnects'), 0);
+    proxy.hold();
+    await harness.sql.query('INSERT INTO t VALUES (1)');
+    await harness.pollUntil(1);
+    assert.equal(harness.metrics.get('number_of_disconnects'), 1);
   });
 
   test(`${server}: rows of more than one packet come whole, in snapshot and stream`, async t => {
@@ -216,10 +246,13 @@ test('pre-flight names what has to be changed', async t => {
   const named = { 'table.include.list': `${harness.name}\\.secret` };
   await assert.rejects(harness.start({ ...login, ...named }), failsWith('MYSQL_RIGHTS_MISSING'));
   await harness.sql.query(`GRANT SELECT ON *.* TO ${user}@'%'`);
-  // caching_sha2_password without TLS needs the server's key, with TLS nothing.
-  await harness.start({ ...login, 'database.ssl.mode': 'required' });
-  await harness.pollUntilStreaming();
-  await harness.stop();
+  // caching_sha2_password without TLS needs the server's key, with TLS nothing. A new password is not in the server's cache.
+  for (const mode of ['required', 'disabled']) {
+    await harness.sql.query(`ALTER USER ${user}@'%' IDENTIFIED WITH caching_sha2_password BY '${mode}'`);
+    await harness.start({ ...login, 'database.password': mode, 'database.ssl.mode': mode });
+    await harness.pollUntilStreaming();
+    await harness.stop();
+  }
   await assert.rejects(harness.start({ 'database.port': '1' }), failsWith('MYSQL_UNREACHABLE'));
 });
 
@@ -258,6 +291,30 @@ test('a snapshot under a load of changes joins the log without a gap', { timeout
     );
     await harness.stop();
   }
+});
+
+test('heartbeats run their statement and carry the offset on', async t => {
+  const harness = await MysqlHarness.open(t);
+  const { sql, name } = harness;
+  await sql.query('CREATE TABLE beats (n INT); INSERT INTO beats VALUES (0); CREATE TABLE other (id INT PRIMARY KEY)');
+  await harness.start({
+    'snapshot.mode': 'no_data',
+    'table.include.list': `${name}\\.t`,
+    'heartbeat.interval.ms': '20',
+    'heartbeat.action.query': `UPDATE ${name}.beats SET n = n + 1`,
+  });
+  await harness.pollUntilStreaming();
+  await sql.query('INSERT INTO other VALUES (1)');
+  const [rows] = await sql.query('SELECT @@global.gtid_executed AS gtids');
+  const executed = (rows as { gtids: string }[])[0]!.gtids;
+  const isCarried = async (): Promise<boolean> => {
+    const [answer] = await sql.query('SELECT GTID_SUBSET(?, ?) AS has', [executed, harness.offset?.gtids ?? '']);
+    return Number((answer as { has: string }[])[0]!.has) === 1;
+  };
+  await harness.pollWhile(async () => !(await isCarried()));
+  const [beats] = await sql.query('SELECT n FROM beats');
+  assert.ok((beats as { n: number }[])[0]!.n > 0);
+  assert.deepEqual([...new Set(harness.records.map(({ topic }) => topic))], [`__debezium-heartbeat.${name}`]);
 });
 
 test('two readers of one process do not end each other', async t => {
