@@ -165,7 +165,6 @@ export const errorCodes = {
     'The user lacks a right. Grant REPLICATION SLAVE, REPLICATION CLIENT and SELECT on the captured tables, and RELOAD for snapshot.locking.mode=minimal; the message names what is missing.',
   MYSQL_SETTING_INVALID:
     'A setting of the server makes change data capture impossible. The message has the setting and the value that it needs, such as log_bin=ON, binlog_format=ROW, binlog_row_image=FULL, binlog_row_metadata=FULL.',
-  MYSQL_TABLES_MISSING: 'The filters match no table. Check database and table include and exclude lists.',
   MYSQL_KEY_INVALID: 'A column of message.key.columns does not exist in its table.',
   MYSQL_MASK_INVALID:
     'A column.mask option matches a column whose values are not texts. Leave the column out with column.exclude.list, or correct the option.',

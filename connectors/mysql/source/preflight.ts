@@ -45,9 +45,11 @@ export async function preflight(
     problems.push({ code, key, message });
   };
   await checkVersion(connection, settings, add);
+  const variables = await readVariables(connection, VARIABLES);
   const hasFullMetadata =
-    settings.snapshot.mode === 'initial_only' || (await checkSettings(connection, settings, add, warnings));
-  await checkRights(connection, settings, add);
+    settings.snapshot.mode === 'initial_only' || checkSettings(variables, settings, add, warnings);
+  await checkRights(connection, settings, locks(variables, settings, stored), add);
+  await checkReplicas(connection, settings, warnings);
   const all = await listTables(connection);
   const tables = all.filter(table => settings.tables(fullName(table), table.database));
   await checkReadable(connection, settings, tables, add);
@@ -86,20 +88,31 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   binlog_row_metadata: ['FULL'],
 };
 
+const VARIABLES = [
+  ...Object.keys(NEEDED),
+  'gtid_mode',
+  'server_id',
+  'binlog_expire_logs_seconds',
+  'binlog_rows_query_log_events',
+  'binlog_annotate_row_events',
+];
+type Variables = ReadonlyMap<string, string>;
+
+/** A connector that rests over a weekend should find its place in the log again. */
+const LEAST_KEPT_SECONDS = 3 * 86_400;
+
+const hasGtids = (variables: Variables, settings: SourceSettings): boolean =>
+  settings.connector === 'mariadb' || variables.get('gtid_mode')?.toUpperCase() === 'ON';
+
+/** Whether the start takes a snapshot that locks. */
+function locks(variables: Variables, settings: SourceSettings, stored: StoredOffset | null): boolean {
+  const { mode, isLocking } = settings.snapshot;
+  const isTaken = mode !== 'no_data' && (mode === 'always' || stored?.state !== 'streaming');
+  return isTaken && (isLocking || !hasGtids(variables, settings));
+}
+
 /** Returns whether the log names columns. */
-async function checkSettings(
-  connection: Connection,
-  settings: SourceSettings,
-  add: Add,
-  warnings: string[],
-): Promise<boolean> {
-  const variables = await readVariables(connection, [
-    ...Object.keys(NEEDED),
-    'gtid_mode',
-    'server_id',
-    'binlog_rows_query_log_events',
-    'binlog_annotate_row_events',
-  ]);
+function checkSettings(variables: Variables, settings: SourceSettings, add: Add, warnings: string[]): boolean {
   for (const [name, values] of Object.entries(NEEDED)) {
     const value = variables.get(name);
     if (value === undefined || values.includes(value.toUpperCase())) continue;
@@ -110,9 +123,15 @@ async function checkSettings(
       `${name} is ${value === '' ? "''" : value}; set ${name}=${values[0] === '' ? "''" : values[0]} on the server.`,
     );
   }
-  if (settings.connector === 'mysql' && variables.get('gtid_mode')?.toUpperCase() !== 'ON') {
+  if (!hasGtids(variables, settings)) {
     warnings.push(
       'gtid_mode is not ON: the source cannot follow a failover to another server, and locks writing for the moment in which its snapshot begins',
+    );
+  }
+  const keptSeconds = Number(variables.get('binlog_expire_logs_seconds') ?? 0);
+  if (keptSeconds > 0 && keptSeconds < LEAST_KEPT_SECONDS) {
+    warnings.push(
+      `the server keeps its log for ${keptSeconds} s (binlog_expire_logs_seconds): a connector that rests for longer has to read all rows again`,
     );
   }
   if (settings.serverId !== null && String(settings.serverId) === variables.get('server_id')) {
@@ -128,7 +147,12 @@ async function checkSettings(
   return variables.get('binlog_row_metadata')?.toUpperCase() === 'FULL';
 }
 
-async function checkRights(connection: Connection, settings: SourceSettings, add: Add): Promise<void> {
+async function checkRights(
+  connection: Connection,
+  settings: SourceSettings,
+  isLocking: boolean,
+  add: Add,
+): Promise<void> {
   const [rows] = await connection.query<RowDataPacket[]>('SHOW GRANTS');
   const global = rows.map(row => String(Object.values(row)[0])).filter(grant => / ON \*\.\* TO /i.test(grant));
   const has = (right: RegExp): boolean => global.some(grant => /\bALL PRIVILEGES\b/i.test(grant) || right.test(grant));
@@ -146,16 +170,20 @@ async function checkRights(connection: Connection, settings: SourceSettings, add
     need(/\bREPLICATION (SLAVE|REPLICA)\b/i, 'REPLICATION SLAVE');
     need(/\bREPLICATION CLIENT\b|\bBINLOG MONITOR\b|\bSUPER\b/i, 'REPLICATION CLIENT');
   }
-  if (settings.snapshot.isLocking) need(/\bRELOAD\b|\bFLUSH_TABLES\b/i, 'RELOAD');
-  if (settings.serverId !== null && settings.snapshot.mode !== 'initial_only') {
-    try {
-      if ((await replicaIds(connection)).has(settings.serverId)) {
-        // It may be this task before its restart, which the server has not missed yet: only the stream can tell.
-        return;
-      }
-    } catch (error) {
-      if (errnoOf(error) !== 1227) throw error;
-    }
+  if (isLocking) need(/\bRELOAD\b|\bFLUSH_TABLES\b/i, 'RELOAD');
+}
+
+/** It may be this connector's own connection from before, which the server has not missed yet: only the stream can tell. */
+async function checkReplicas(connection: Connection, settings: SourceSettings, warnings: string[]): Promise<void> {
+  const { serverId } = settings;
+  if (serverId === null || settings.snapshot.mode === 'initial_only') return;
+  try {
+    if (!(await replicaIds(connection)).has(serverId)) return;
+    warnings.push(
+      `database.server.id ${serverId} is in use: by this connector until a moment ago, or by another replica`,
+    );
+  } catch (error) {
+    if (errnoOf(error) !== 1227) throw error;
   }
 }
 
