@@ -224,6 +224,10 @@ test('what cannot be read stops the task, with its position', async t => {
       harness.pollWhile(() => true),
       (error: unknown) => failsWith(code)(error) && /binlog\.\d+:\d+/.test((error as ConnectError).describe()),
     );
+    assert.deepEqual(
+      ['number_of_erroneous_events', 'connected'].map(metric => harness.metrics.get(metric)),
+      [1, 0],
+    );
     // What came before it was handed out.
     assert.deepEqual(
       events(harness).map(({ source }) => source.table),
@@ -315,6 +319,48 @@ test('heartbeats run their statement and carry the offset on', async t => {
   const [beats] = await sql.query('SELECT n FROM beats');
   assert.ok((beats as { n: number }[])[0]!.n > 0);
   assert.deepEqual([...new Set(harness.records.map(({ topic }) => topic))], [`__debezium-heartbeat.${name}`]);
+});
+
+test('metrics tell how a snapshot goes', async t => {
+  const harness = await MysqlHarness.open(t);
+  const { sql, name } = harness;
+  await sql.query(
+    'CREATE TABLE a (id INT PRIMARY KEY); CREATE TABLE b LIKE a; CREATE TABLE c LIKE a; CREATE TABLE d LIKE a',
+  );
+  await sql.query('INSERT INTO a VALUES (1), (2); INSERT INTO c VALUES (3), (4), (5)');
+  const metrics = (): unknown =>
+    ['total_table_count', 'remaining_table_count', 'rows_scanned'].map(metric => harness.metrics.get(metric));
+  const states = (): unknown =>
+    ['running', 'completed', 'aborted'].map(state => harness.metrics.get(`snapshot_${state}`));
+  const config = { 'snapshot.include.collection.list': `${name}\\.[abc]`, 'snapshot.fetch.size': '2' };
+  await harness.start({ ...config, 'snapshot.mode': 'initial_only' });
+  assert.deepEqual(
+    [metrics(), states()],
+    [
+      [3, 3, undefined],
+      [1, 0, 0],
+    ],
+  );
+  await harness.pollWhile(() => harness.metrics.get('snapshot_running') === 1);
+  assert.deepEqual(
+    [metrics(), states()],
+    [
+      [3, 0, 5],
+      [0, 1, 0],
+    ],
+  );
+  await harness.stop();
+
+  await harness.start({
+    ...config,
+    'snapshot.select.statement.overrides': `${name}.b`,
+    [`snapshot.select.statement.overrides.${name}.b`]: 'SELECT wrong',
+  });
+  await assert.rejects(
+    harness.pollWhile(() => true),
+    failsWith('MYSQL_SNAPSHOT_FAILED'),
+  );
+  assert.deepEqual(states(), [0, 0, 1]);
 });
 
 test('two readers of one process do not end each other', async t => {
