@@ -157,6 +157,8 @@ export const errorCodes = {
   PG_PROTOCOL_INVALID: 'The server sent what this connector does not understand. Report it with the position.',
   MYSQL_UNREACHABLE:
     'The MySQL or MariaDB server did not answer, or closed the connection. Check database.hostname, database.port, database.ssl.mode and that the server runs; the task retries, nothing is lost.',
+  MYSQL_TLS_FAILED:
+    'No TLS connection to the MySQL server could be made. Check database.ssl.mode and the PEM files of database.ssl.ca, database.ssl.cert and database.ssl.key.',
   MYSQL_LOGIN_REFUSED:
     'MySQL refused the user. Check database.user, database.password and the host that the user may come from.',
   MYSQL_VERSION_UNSUPPORTED:

@@ -1,5 +1,6 @@
 /** The source task against a real server: resume at every poll, lost connections, large rows and transactions, and what it refuses. */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { ConnectError, type SourceOffset } from '../../../runtime/api/index.ts';
 import { TcpProxy } from '../../services/tcpProxy.ts';
@@ -258,6 +259,40 @@ test('pre-flight names what has to be changed', async t => {
     await harness.stop();
   }
   await assert.rejects(harness.start({ 'database.port': '1' }), failsWith('MYSQL_UNREACHABLE'));
+});
+
+test('TLS: a server is checked where that is asked for, and what is wrong says so', async t => {
+  const harness = await MysqlHarness.open(t);
+  const [rows] = await harness.sql.query('SELECT @@datadir AS folder');
+  const { folder } = (rows as { folder: string }[])[0]!;
+  const ca = { 'database.ssl.ca': join(folder, 'ca.pem') };
+  const tlsFails = (key: string) => (error: unknown) =>
+    failsWith('MYSQL_TLS_FAILED')(error) && (error as ConnectError).message.includes(key);
+  const wrong = [
+    [{ 'database.ssl.mode': 'verify_ca' }, 'database.ssl.ca'],
+    [{ 'database.ssl.mode': 'verify_identity', ...ca }, 'database.ssl.mode'],
+    [{ 'database.ssl.mode': 'verify_ca', ...ca, 'database.ssl.key': '/nowhere/key.pem' }, 'database.ssl.key'],
+  ] as const;
+  for (const [config, key] of wrong) {
+    await assert.rejects(harness.start(config), tlsFails(key));
+    await harness.stop();
+  }
+  const user = `u${Math.random().toString(36).slice(2, 10)}`;
+  await harness.sql.query(`CREATE USER ${user}@'%' IDENTIFIED BY 'secret' REQUIRE X509`);
+  harness.cleanup.push(`DROP USER ${user}@'%'`);
+  await harness.sql.query(`GRANT REPLICATION SLAVE, REPLICATION CLIENT, SELECT ON *.* TO ${user}@'%'`);
+  await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1)');
+  const own = {
+    'database.ssl.cert': join(folder, 'client-cert.pem'),
+    'database.ssl.key': join(folder, 'client-key.pem'),
+  };
+  const login = { 'database.user': user, 'database.password': 'secret', 'database.ssl.mode': 'verify_ca', ...ca };
+  await assert.rejects(harness.start(login), failsWith('MYSQL_LOGIN_REFUSED'));
+  await harness.stop();
+  await harness.start({ ...login, ...own });
+  await harness.pollUntilStreaming();
+  await harness.sql.query('INSERT INTO t VALUES (2)');
+  await harness.pollUntil(2);
 });
 
 test('a snapshot under a load of changes joins the log without a gap', { timeout: 60_000 }, async t => {
