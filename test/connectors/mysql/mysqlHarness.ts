@@ -26,6 +26,7 @@ export class MysqlHarness {
   readonly batches: SourceBatch[] = [];
   readonly warnings: string[] = [];
   readonly metrics = new Map<string, number>();
+  private readonly sent: { readonly topic: string; readonly key: string; readonly value: unknown }[] = [];
   /** Topics that the task made, with their configs. */
   readonly topics = new Map<string, Readonly<Record<string, string>>>();
   /** The last offset handed out, and the one the next task starts from. */
@@ -130,18 +131,27 @@ export class MysqlHarness {
     });
   }
 
-  /** A topic that has what the task gave for it. */
+  /** A record of somebody else, for a topic that the task follows. */
+  send(topic: string, key: string, value: unknown): void {
+    this.sent.push({ topic, key, value });
+  }
+
+  /** A topic that has what was sent to it, and what the task gave for it. */
   private follow(topic: string, from: number | 'end'): TopicFollower {
-    const given = this.records.filter(record => record.topic === topic);
+    const given = () => [
+      ...this.sent.filter(record => record.topic === topic),
+      ...this.records.filter(record => record.topic === topic).map(({ value }) => ({ key: null, value })),
+    ];
     return {
-      position: from === 'end' ? given.length : from,
+      position: from === 'end' ? given().length : from,
       async poll() {
-        const texts = given.slice(this.position).map(({ value }, i) => ({
+        const all = given();
+        const texts = all.slice(this.position).map(({ key, value }, i) => ({
           offset: this.position + i,
-          key: null,
+          key,
           value: JSON.stringify(value),
         }));
-        (this as { position: number }).position = given.length;
+        (this as { position: number }).position = all.length;
         return texts;
       },
       close: async () => {},
