@@ -7,6 +7,7 @@ import { ConnectError, type ErrorCode } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
 import { quoteIdentifier } from '../quoteIdentifier.ts';
 import { fullName, listTables, type TableName } from './catalog.ts';
+import { checkTables } from './checkTables.ts';
 import { errnoOf } from './connection.ts';
 import { hasLog } from './hasLog.ts';
 import type { StoredOffset } from './position.ts';
@@ -53,6 +54,12 @@ export async function preflight(
   const all = await listTables(connection);
   const tables = all.filter(table => settings.tables(fullName(table), table.database));
   await checkReadable(connection, settings, tables, add);
+  if (stored?.state !== 'streaming') {
+    // Tables of the past are told by the log.
+    const { failures, warning } = await checkTables(connection, settings, tables);
+    for (const { code, message } of failures) add(code, TABLE_KEYS[code] ?? 'table.include.list', message);
+    if (warning !== null) warnings.push(warning);
+  }
   if (tables.length === 0) {
     warnings.push('the filters match no table yet: events come once one is created that they match');
   }
@@ -60,6 +67,13 @@ export async function preflight(
     stored?.state !== 'streaming' || (await hasLog(connection, stored.position, settings.connector === 'mariadb'));
   return { problems, warnings, tables, hasFullMetadata, hasLog: isLogThere };
 }
+
+/** The options by which a table is read all the same. */
+const TABLE_KEYS: Readonly<Partial<Record<ErrorCode, string>>> = {
+  MYSQL_COLUMN_UNSUPPORTED: 'column.exclude.list',
+  MYSQL_MASK_INVALID: 'column.exclude.list',
+  MYSQL_KEY_INVALID: 'message.key.columns',
+};
 
 type Add = (code: ErrorCode, key: string, message: string) => void;
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { mysqlSourcePlugin } from '../../../connectors/mysql/source/connector.ts';
 import { ConnectError, type SourceOffset } from '../../../runtime/api/index.ts';
 import { TcpProxy } from '../../services/tcpProxy.ts';
 import { MARIADB_URL, MYSQL_URL, MysqlHarness, plain } from './mysqlHarness.ts';
@@ -259,6 +260,31 @@ test('pre-flight names what has to be changed', async t => {
     await harness.stop();
   }
   await assert.rejects(harness.start({ 'database.port': '1' }), failsWith('MYSQL_UNREACHABLE'));
+});
+
+test('pre-flight tells in one go which tables cannot be read, and which have no key', async t => {
+  const harness = await MysqlHarness.open(t);
+  const { sql, name } = harness;
+  await sql.query('CREATE TABLE a (id INT PRIMARY KEY, v VARCHAR(9) CHARACTER SET cp850)');
+  await sql.query('CREATE TABLE b (id INT PRIMARY KEY); CREATE TABLE c (v INT); CREATE TABLE d (v INT)');
+  const config = { 'message.key.columns': `${name}.b:id,gone`, 'column.mask.with.3.chars': `${name}.d.v` };
+  await assert.rejects(harness.start(config), (error: unknown) => {
+    failsWith('MYSQL_COLUMN_UNSUPPORTED')(error);
+    const { message } = error as ConnectError;
+    for (const code of ['COLUMN_UNSUPPORTED', 'KEY_INVALID', 'MASK_INVALID']) assert.match(message, new RegExp(code));
+    assert.match(message, new RegExp(`Column v of ${name}.a has the character set cp850`));
+    return true;
+  });
+  await harness.stop();
+  const errors = await mysqlSourcePlugin.validate!(harness.config(config));
+  assert.deepEqual(
+    errors.map(({ key }) => key),
+    ['column.exclude.list', 'message.key.columns', 'column.exclude.list'],
+  );
+  await harness.start({ 'column.exclude.list': `${name}.a.v` });
+  assert.deepEqual(harness.warnings, [
+    `these tables have no key, so that the order of their changes is lost between partitions: ${name}.c, ${name}.d; message.key.columns gives them one`,
+  ]);
 });
 
 test('TLS: a server is checked where that is asked for, and what is wrong says so', async t => {
