@@ -23,6 +23,9 @@ test('a MariaDB server of its own', { timeout: 120_000 }, async t => {
   const first = await OwnMysql.start(t, 'mariadb');
 
   await t.test('a stream that began before the first transaction follows a failover', async t => {
+    // Closed before the servers go.
+    const proxy = await TcpProxy.open(first.port);
+    t.after(() => proxy.close());
     const second = await OwnMysql.start(t, 'mariadb');
     const replica = await MysqlHarness.open(t, { url: second.url, isMariaDb: true, name: 'unused' });
     replica.isLost = true;
@@ -31,8 +34,6 @@ test('a MariaDB server of its own', { timeout: 120_000 }, async t => {
     const { sql, name } = harness;
     // What the harness made is no part of the history.
     await sql.query('RESET MASTER');
-    const proxy = await TcpProxy.open(first.port);
-    t.after(() => proxy.close());
     const config = {
       'database.port': String(proxy.port),
       'snapshot.mode': 'no_data',
