@@ -157,6 +157,8 @@ export const errorCodes = {
   PG_PROTOCOL_INVALID: 'The server sent what this connector does not understand. Report it with the position.',
   MYSQL_UNREACHABLE:
     'The MySQL or MariaDB server did not answer, or closed the connection. Check database.hostname, database.port, database.ssl.mode and that the server runs; the task retries, nothing is lost.',
+  MYSQL_TLS_FAILED:
+    'No TLS connection to the MySQL server could be made. Check database.ssl.mode and the PEM files of database.ssl.ca, database.ssl.cert and database.ssl.key.',
   MYSQL_LOGIN_REFUSED:
     'MySQL refused the user. Check database.user, database.password and the host that the user may come from.',
   MYSQL_VERSION_UNSUPPORTED:
@@ -165,7 +167,6 @@ export const errorCodes = {
     'The user lacks a right. Grant REPLICATION SLAVE, REPLICATION CLIENT and SELECT on the captured tables, and RELOAD for snapshot.locking.mode=minimal; the message names what is missing.',
   MYSQL_SETTING_INVALID:
     'A setting of the server makes change data capture impossible. The message has the setting and the value that it needs, such as log_bin=ON, binlog_format=ROW, binlog_row_image=FULL, binlog_row_metadata=FULL.',
-  MYSQL_TABLES_MISSING: 'The filters match no table. Check database and table include and exclude lists.',
   MYSQL_KEY_INVALID: 'A column of message.key.columns does not exist in its table.',
   MYSQL_MASK_INVALID:
     'A column.mask option matches a column whose values are not texts. Leave the column out with column.exclude.list, or correct the option.',

@@ -158,7 +158,7 @@ export const sourceKeys = {
     default: null,
     importance: 'MEDIUM',
     documentation:
-      'Topic of the worker’s cluster that keeps the statements that define tables: one partition, retention.ms=-1. Used only where the server does not have binlog_row_metadata=FULL.',
+      'Topic of the worker’s cluster that keeps the statements that define tables; made where it is missing. Used only where the server does not have binlog_row_metadata=FULL.',
   },
   'schema.history.internal.skip.unparseable.ddl': flag(
     false,

@@ -78,6 +78,11 @@ export interface SourceTaskContext extends TaskContextBase {
   readonly transactions?: TransactionBoundaries;
   /** Opens a topic that the task reads beside its work, such as one of signals, from an offset on, or from its end on. Absent where there is no broker. */
   followTopic?(topic: string, from: number | 'end'): Promise<TopicFollower>;
+  /**
+   * Makes a topic of one partition with these configs that the task keeps data of its own in; one that is there is left as it is. Topics that a task
+   * only sends to need no such call. Absent where there is no broker.
+   */
+  createTopic?(topic: string, configs: Readonly<Record<string, string>>): Promise<void>;
 }
 
 /** Partition 0 of a topic of the worker's cluster, as text; the topic need not exist yet. */

@@ -1,6 +1,6 @@
 /**
  * A network of the test's own between a client and a server: passes bytes on, keeps each for a while (a server that is far away), cuts what is open, and takes nobody for a
- * time. Bytes keep their order; a side that is not read from stops the other one.
+ * time, or falls silent. Bytes keep their order; a side that is not read from stops the other one.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
@@ -45,6 +45,11 @@ export class TcpProxy {
     const count = this.#open.size / 2;
     for (const socket of this.#open) socket.resetAndDestroy();
     return count;
+  }
+
+  /** Nothing more comes through on the connections that are open, which stay so: the other side has fallen silent. */
+  hold(): void {
+    for (const socket of this.#open) socket.pause();
   }
 
   restore(): void {

@@ -2,6 +2,7 @@
 import type { Connection, RowDataPacket } from 'mysql2/promise';
 import type { ColumnDef, ColumnKind } from '../types/columnDef.ts';
 import { type DeclaredType, declaredType } from '../types/declaredType.ts';
+import { isMariaText } from '../types/mariaTextTypes.ts';
 
 export interface TableName {
   readonly database: string;
@@ -174,7 +175,7 @@ const PLAIN_KINDS: ReadonlySet<string> = new Set<ColumnKind>([
 ]);
 
 export const kindOf = (type: string): ColumnKind | null =>
-  KINDS[type] ?? (PLAIN_KINDS.has(type) ? (type as ColumnKind) : null);
+  KINDS[type] ?? (PLAIN_KINDS.has(type) ? (type as ColumnKind) : isMariaText(type) ? type : null);
 
 /** Character sets by the numbers of their collations, which the log has. */
 export async function readCollations(connection: Connection, isMariaDb: boolean): Promise<ReadonlyMap<number, string>> {

@@ -179,6 +179,9 @@ function keyColumn({ name, kind }: ColumnDef): KeyColumn {
     case 'time':
     case 'datetime':
     case 'timestamp':
+    case 'uuid':
+    case 'inet4':
+    case 'inet6':
       return { shown: column, compared: column, literal: value => `'${value.replace(/[\\']/g, '\\$&')}'` };
   }
 }

@@ -5,7 +5,7 @@ import { ConnectError, type ErrorCode } from '../../../runtime/api/index.ts';
 import { PieceSocket } from '../../shared/pieceSocket.ts';
 import { mysqlClient } from '../client.ts';
 import type { SourceSettings } from '../config.ts';
-import { isConnectionLoss } from '../connectionLoss.ts';
+import { isConnectionLoss, isTlsRefusal } from '../connectionLoss.ts';
 
 export interface ConnectOptions {
   /** It is to be read by a `RawStream`. */
@@ -68,10 +68,18 @@ function tls(settings: SourceSettings): NonNullable<Exclude<ConnectionOptions['s
   return {
     rejectUnauthorized: mode === 'verify_ca' || mode === 'verify_identity',
     verifyIdentity: mode === 'verify_identity',
-    ...(caFile !== null && { ca: readFileSync(caFile) }),
-    ...(certFile !== null && { cert: readFileSync(certFile) }),
-    ...(keyFile !== null && { key: readFileSync(keyFile) }),
+    ...(caFile !== null && { ca: pem('database.ssl.ca', caFile) }),
+    ...(certFile !== null && { cert: pem('database.ssl.cert', certFile) }),
+    ...(keyFile !== null && { key: pem('database.ssl.key', keyFile) }),
   };
+}
+
+function pem(key: string, file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new ConnectError('MYSQL_TLS_FAILED', `${key} cannot be read: ${(error as Error).message}.`, { cause: error });
+  }
 }
 
 const codeOf = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? '');
@@ -96,6 +104,13 @@ export function sourceError(error: unknown, settings: SourceSettings): ConnectEr
       'MYSQL_UNREACHABLE',
       `The server at ${settings.host}:${settings.port} does not answer: ${message}.`,
       true,
+    );
+  }
+  if (isTlsRefusal(error)) {
+    return make(
+      'MYSQL_TLS_FAILED',
+      `No TLS connection to ${settings.host}:${settings.port} could be made: ${message}. database.ssl.mode says what is checked, database.ssl.ca names the certificates that the server is checked against.`,
+      false,
     );
   }
   switch (errnoOf(error)) {

@@ -5,6 +5,7 @@ import {
   ConnectError,
   type Connector,
   type ConnectorContext,
+  type ErrorCode,
   type SourceConnector,
   type SourceOffset,
   type SourcePartition,
@@ -55,6 +56,12 @@ class MysqlSourceConnector implements SourceConnector, Connector {
   }
 }
 
+/** Where validation shows that there is no connection. */
+const KEYS: Readonly<Partial<Record<ErrorCode, string>>> = {
+  MYSQL_UNREACHABLE: 'database.hostname',
+  MYSQL_TLS_FAILED: 'database.ssl.mode',
+};
+
 async function validate(config: Config, connector: ConnectorName): Promise<readonly ConfigError[]> {
   const { settings, errors } = parseSettings(config, connector);
   if (settings === null) return errors;
@@ -68,8 +75,7 @@ async function validate(config: Config, connector: ConnectorName): Promise<reado
     }
   } catch (error) {
     const failure = sourceError(error, settings);
-    const key = failure.code === 'MYSQL_UNREACHABLE' ? 'database.hostname' : 'database.user';
-    return [{ key, message: `[${failure.code}] ${failure.message}` }];
+    return [{ key: KEYS[failure.code] ?? 'database.user', message: `[${failure.code}] ${failure.message}` }];
   }
 }
 

@@ -34,7 +34,13 @@ function unknown(map: TableMap, why: string): ConnectError {
 }
 
 /** The log does not tell texts from bytes without metadata. */
-const FAMILIES: Readonly<Partial<Record<ColumnKind, ColumnKind>>> = { text: 'blob', binary: 'blob' };
+const FAMILIES: Readonly<Partial<Record<ColumnKind, ColumnKind>>> = {
+  text: 'blob',
+  binary: 'blob',
+  uuid: 'blob',
+  inet4: 'blob',
+  inet6: 'blob',
+};
 const family = (kind: ColumnKind): ColumnKind => FAMILIES[kind] ?? kind;
 
 function rowColumn(map: TableMap, column: MappedColumn, definition: ColumnDefinition): RowColumn {

@@ -5,6 +5,7 @@ import { stringLength } from '../protocol/logTypes.ts';
 import type { MappedColumn, TableMap } from '../protocol/tableMap.ts';
 import { textDecoding } from '../types/charsets.ts';
 import type { ColumnDef, ColumnKind } from '../types/columnDef.ts';
+import { isMariaText, MARIA_TEXT_BYTES } from '../types/mariaTextTypes.ts';
 import type { CatalogTable } from './catalog.ts';
 
 const BINARY_COLLATION = 63;
@@ -27,10 +28,11 @@ export function loggedColumn(
     );
   }
   const isBytes = column.collation === null || column.collation === BINARY_COLLATION;
-  const kind = loggedKind(type, metadata, isBytes);
+  const now = catalog?.columns.find(other => other.name === name)?.def;
+  const logged = loggedKind(type, metadata, isBytes);
+  const kind = isBinaryOf(now?.kind, logged, metadata) ? now!.kind : logged;
   if (kind === null) return null;
   const charset = column.collation === null ? null : (collations.get(column.collation) ?? null);
-  const now = catalog?.columns.find(other => other.name === name)?.def;
   const known = now?.kind === kind ? now : undefined;
   return {
     name,
@@ -46,6 +48,10 @@ export function loggedColumn(
     isZerofill: known?.isZerofill ?? false,
   };
 }
+
+/** Whether what the log has as BINARY may be a type of MariaDB that it does not tell from it: the bytes are the same. */
+const isBinaryOf = (now: ColumnKind | undefined, logged: ColumnKind | null, metadata: number): boolean =>
+  now !== undefined && isMariaText(now) && logged === 'binary' && stringLength(metadata) === MARIA_TEXT_BYTES[now];
 
 export function loggedKind(type: number, metadata: number, isBytes: boolean): ColumnKind | null {
   switch (type) {

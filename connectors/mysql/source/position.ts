@@ -69,7 +69,7 @@ export function parseOffset(offset: SourceOffset | null): StoredOffset {
     position: {
       file,
       position,
-      gtids: typeof gtids === 'string' && gtids.trim() !== '' ? gtids.replace(/\s/g, '') : null,
+      gtids: typeof gtids === 'string' ? gtids.replace(/\s/g, '') : null,
       events: isSnapshot ? 0 : (integer(offset, 'event') ?? 0),
       rows: isSnapshot ? 0 : (integer(offset, 'row') ?? 0),
       gtid: typeof gtid === 'string' ? gtid : null,

@@ -5,10 +5,11 @@
 import type { Connection, RowDataPacket } from 'mysql2/promise';
 import { ConnectError, type ErrorCode } from '../../../runtime/api/index.ts';
 import type { SourceSettings } from '../config.ts';
-import { MysqlGtidSet } from '../protocol/gtid.ts';
 import { quoteIdentifier } from '../quoteIdentifier.ts';
 import { fullName, listTables, type TableName } from './catalog.ts';
+import { checkTables } from './checkTables.ts';
 import { errnoOf } from './connection.ts';
+import { hasLog } from './hasLog.ts';
 import type { StoredOffset } from './position.ts';
 import { readVariables, readVersion, replicaIds } from './server.ts';
 
@@ -45,18 +46,34 @@ export async function preflight(
     problems.push({ code, key, message });
   };
   await checkVersion(connection, settings, add);
+  const variables = await readVariables(connection, VARIABLES);
   const hasFullMetadata =
-    settings.snapshot.mode === 'initial_only' || (await checkSettings(connection, settings, add, warnings));
-  await checkRights(connection, settings, add);
+    settings.snapshot.mode === 'initial_only' || checkSettings(variables, settings, add, warnings);
+  await checkRights(connection, settings, locks(variables, settings, stored), add);
+  await checkReplicas(connection, settings, warnings);
   const all = await listTables(connection);
   const tables = all.filter(table => settings.tables(fullName(table), table.database));
   await checkReadable(connection, settings, tables, add);
+  if (stored?.state !== 'streaming') {
+    // Tables of the past are told by the log.
+    const { failures, warning } = await checkTables(connection, settings, tables);
+    for (const { code, message } of failures) add(code, TABLE_KEYS[code] ?? 'table.include.list', message);
+    if (warning !== null) warnings.push(warning);
+  }
   if (tables.length === 0) {
     warnings.push('the filters match no table yet: events come once one is created that they match');
   }
-  const hasLog = stored?.state !== 'streaming' || (await hasLogOf(connection, settings, stored));
-  return { problems, warnings, tables, hasFullMetadata, hasLog };
+  const isLogThere =
+    stored?.state !== 'streaming' || (await hasLog(connection, stored.position, settings.connector === 'mariadb'));
+  return { problems, warnings, tables, hasFullMetadata, hasLog: isLogThere };
 }
+
+/** The options by which a table is read all the same. */
+const TABLE_KEYS: Readonly<Partial<Record<ErrorCode, string>>> = {
+  MYSQL_COLUMN_UNSUPPORTED: 'column.exclude.list',
+  MYSQL_MASK_INVALID: 'column.exclude.list',
+  MYSQL_KEY_INVALID: 'message.key.columns',
+};
 
 type Add = (code: ErrorCode, key: string, message: string) => void;
 
@@ -85,20 +102,31 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   binlog_row_metadata: ['FULL'],
 };
 
+const VARIABLES = [
+  ...Object.keys(NEEDED),
+  'gtid_mode',
+  'server_id',
+  'binlog_expire_logs_seconds',
+  'binlog_rows_query_log_events',
+  'binlog_annotate_row_events',
+];
+type Variables = ReadonlyMap<string, string>;
+
+/** A connector that rests over a weekend should find its place in the log again. */
+const LEAST_KEPT_SECONDS = 3 * 86_400;
+
+const hasGtids = (variables: Variables, settings: SourceSettings): boolean =>
+  settings.connector === 'mariadb' || variables.get('gtid_mode')?.toUpperCase() === 'ON';
+
+/** Whether the start takes a snapshot that locks. */
+function locks(variables: Variables, settings: SourceSettings, stored: StoredOffset | null): boolean {
+  const { mode, isLocking } = settings.snapshot;
+  const isTaken = mode !== 'no_data' && (mode === 'always' || stored?.state !== 'streaming');
+  return isTaken && (isLocking || !hasGtids(variables, settings));
+}
+
 /** Returns whether the log names columns. */
-async function checkSettings(
-  connection: Connection,
-  settings: SourceSettings,
-  add: Add,
-  warnings: string[],
-): Promise<boolean> {
-  const variables = await readVariables(connection, [
-    ...Object.keys(NEEDED),
-    'gtid_mode',
-    'server_id',
-    'binlog_rows_query_log_events',
-    'binlog_annotate_row_events',
-  ]);
+function checkSettings(variables: Variables, settings: SourceSettings, add: Add, warnings: string[]): boolean {
   for (const [name, values] of Object.entries(NEEDED)) {
     const value = variables.get(name);
     if (value === undefined || values.includes(value.toUpperCase())) continue;
@@ -109,9 +137,15 @@ async function checkSettings(
       `${name} is ${value === '' ? "''" : value}; set ${name}=${values[0] === '' ? "''" : values[0]} on the server.`,
     );
   }
-  if (settings.connector === 'mysql' && variables.get('gtid_mode')?.toUpperCase() !== 'ON') {
+  if (!hasGtids(variables, settings)) {
     warnings.push(
       'gtid_mode is not ON: the source cannot follow a failover to another server, and locks writing for the moment in which its snapshot begins',
+    );
+  }
+  const keptSeconds = Number(variables.get('binlog_expire_logs_seconds') ?? 0);
+  if (keptSeconds > 0 && keptSeconds < LEAST_KEPT_SECONDS) {
+    warnings.push(
+      `the server keeps its log for ${keptSeconds} s (binlog_expire_logs_seconds): a connector that rests for longer has to read all rows again`,
     );
   }
   if (settings.serverId !== null && String(settings.serverId) === variables.get('server_id')) {
@@ -127,7 +161,12 @@ async function checkSettings(
   return variables.get('binlog_row_metadata')?.toUpperCase() === 'FULL';
 }
 
-async function checkRights(connection: Connection, settings: SourceSettings, add: Add): Promise<void> {
+async function checkRights(
+  connection: Connection,
+  settings: SourceSettings,
+  isLocking: boolean,
+  add: Add,
+): Promise<void> {
   const [rows] = await connection.query<RowDataPacket[]>('SHOW GRANTS');
   const global = rows.map(row => String(Object.values(row)[0])).filter(grant => / ON \*\.\* TO /i.test(grant));
   const has = (right: RegExp): boolean => global.some(grant => /\bALL PRIVILEGES\b/i.test(grant) || right.test(grant));
@@ -145,16 +184,20 @@ async function checkRights(connection: Connection, settings: SourceSettings, add
     need(/\bREPLICATION (SLAVE|REPLICA)\b/i, 'REPLICATION SLAVE');
     need(/\bREPLICATION CLIENT\b|\bBINLOG MONITOR\b|\bSUPER\b/i, 'REPLICATION CLIENT');
   }
-  if (settings.snapshot.isLocking) need(/\bRELOAD\b|\bFLUSH_TABLES\b/i, 'RELOAD');
-  if (settings.serverId !== null && settings.snapshot.mode !== 'initial_only') {
-    try {
-      if ((await replicaIds(connection)).has(settings.serverId)) {
-        // It may be this task before its restart, which the server has not missed yet: only the stream can tell.
-        return;
-      }
-    } catch (error) {
-      if (errnoOf(error) !== 1227) throw error;
-    }
+  if (isLocking) need(/\bRELOAD\b|\bFLUSH_TABLES\b/i, 'RELOAD');
+}
+
+/** It may be this connector's own connection from before, which the server has not missed yet: only the stream can tell. */
+async function checkReplicas(connection: Connection, settings: SourceSettings, warnings: string[]): Promise<void> {
+  const { serverId } = settings;
+  if (serverId === null || settings.snapshot.mode === 'initial_only') return;
+  try {
+    if (!(await replicaIds(connection)).has(serverId)) return;
+    warnings.push(
+      `database.server.id ${serverId} is in use: by this connector until a moment ago, or by another replica`,
+    );
+  } catch (error) {
+    if (errnoOf(error) !== 1227) throw error;
   }
 }
 
@@ -188,24 +231,6 @@ async function checkReadable(
 
 const TABLE_ACCESS_DENIED = 1142;
 const DATABASE_ACCESS_DENIED = 1044;
-
-/** Whether the log from the stored position on has not been removed. */
-async function hasLogOf(
-  connection: Connection,
-  settings: SourceSettings,
-  { position }: Extract<StoredOffset, { state: 'streaming' }>,
-): Promise<boolean> {
-  if (settings.connector === 'mysql' && position.gtids !== null) {
-    const [rows] = await connection.query<RowDataPacket[]>(
-      'SELECT GTID_SUBSET(@@global.gtid_purged, ?) AS has, GTID_SUBSET(?, @@global.gtid_executed) AS known',
-      [MysqlGtidSet.parse(position.gtids).toString(), position.gtids],
-    );
-    return Number(rows[0]!.has) === 1 && Number(rows[0]!.known) === 1;
-  }
-  if (settings.connector === 'mariadb' && position.gtids !== null) return true;
-  const [rows] = await connection.query<RowDataPacket[]>('SHOW BINARY LOGS');
-  return rows.some(row => row.Log_name === position.file && Number(row.File_size) >= position.position);
-}
 
 /** One error that has all the problems; its code is that of the first. */
 export function preflightError(problems: readonly Problem[]): ConnectError {

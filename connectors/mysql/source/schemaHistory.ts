@@ -31,6 +31,11 @@ export class SchemaHistory {
     this.prefix = prefix;
   }
 
+  /** Makes the topic where it is missing: kept for ever, in the order in which it was written. */
+  async create({ createTopic }: SourceTaskContext): Promise<void> {
+    await createTopic?.(this.topic, { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' });
+  }
+
   record({ ddl, database, file, position, gtid, isSnapshot }: HistoryEntry): ConnectRecord {
     const value = JSON.stringify({
       source: { server: this.prefix },

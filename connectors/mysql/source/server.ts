@@ -63,10 +63,11 @@ export const at = (file: string, position: number, gtids: string | null): LogPos
   seconds: Math.floor(Date.now() / 1000),
 });
 
+/** MariaDB: the last transaction of each domain before a place in the log, empty where there is none; null = there is no such place. */
 export async function mariaGtidAt(connection: Connection, file: string, position: number): Promise<string | null> {
   const [rows] = await connection.query<RowDataPacket[]>('SELECT BINLOG_GTID_POS(?, ?) AS gtids', [file, position]);
   const gtids = rows[0]?.gtids;
-  return typeof gtids === 'string' && gtids !== '' ? gtids : null;
+  return typeof gtids === 'string' ? gtids : null;
 }
 
 /** MariaDB: where in the log the consistent snapshot of the connection's transaction is; null = the server writes none. */

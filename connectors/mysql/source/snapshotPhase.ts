@@ -6,7 +6,7 @@ import { ConnectError, type Logger, type SourceBatch } from '../../../runtime/ap
 import type { BatchCommon, TableSourceBatch } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
 import { quoteIdentifier } from '../quoteIdentifier.ts';
-import { fullName, type TableName } from './catalog.ts';
+import type { TableName } from './catalog.ts';
 import { connect, errnoOf, isOutage } from './connection.ts';
 import { CHOICE, MARKER } from './envelope.ts';
 import { formatPosition, type LogPosition, snapshotOffset } from './position.ts';
@@ -76,7 +76,7 @@ export class SnapshotPhase {
     }
     let held: TableSourceBatch | null = null;
     let isFirst = true;
-    for (const table of tables.filter(other => settings.snapshot.tables(fullName(other)))) {
+    for (const table of tables) {
       const version = await versions.fromCatalog(reader, table);
       if (version === null) continue;
       let isStart = true;

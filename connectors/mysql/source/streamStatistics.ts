@@ -14,12 +14,16 @@ const KINDS = [
 export class StreamStatistics {
   private readonly metrics: TaskMetrics;
   private sessions = 0;
+  private disconnects = 0;
+  private errors = 0;
+  /** When the last event came; null = none has. */
+  private lastEventAtMs: number | null = null;
 
   constructor(metrics: TaskMetrics) {
     this.metrics = metrics;
   }
 
-  /** Batches as the stream gave them, and the stream behind them. */
+  /** Batches as the stream gave them, none where it failed, and the stream behind them. */
   see(batches: readonly SourceBatch[], stream: ChangeStream): void {
     const { metrics } = this;
     let newest = 0;
@@ -30,6 +34,7 @@ export class StreamStatistics {
     }
     const now = Date.now();
     if (newest > 0) {
+      this.lastEventAtMs = now;
       metrics.gauge('last_event_time_ms', newest);
       metrics.gauge('milliseconds_behind_source', Math.max(0, now - newest));
     } else if (batches.length === 0 && stream.isConnected) {
@@ -37,8 +42,11 @@ export class StreamStatistics {
       metrics.gauge('milliseconds_behind_source', 0);
     }
     metrics.gauge('connected', stream.isConnected ? 1 : 0);
-    metrics.gauge('number_of_disconnects', stream.disconnects);
-    metrics.gauge('number_of_erroneous_events', stream.errors);
+    if (this.lastEventAtMs !== null) metrics.gauge('milliseconds_since_last_event', now - this.lastEventAtMs);
+    metrics.count('number_of_disconnects', stream.disconnects - this.disconnects);
+    metrics.count('number_of_erroneous_events', stream.errors - this.errors);
+    this.disconnects = stream.disconnects;
+    this.errors = stream.errors;
     const { place } = stream;
     if (place === null) return;
     if (place.session !== this.sessions) {

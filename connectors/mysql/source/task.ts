@@ -35,6 +35,7 @@ import { SchemaChanges } from './schemaChanges.ts';
 import { SchemaHistory } from './schemaHistory.ts';
 import { readLogEnd } from './server.ts';
 import { SnapshotPhase } from './snapshotPhase.ts';
+import { SnapshotStatistics } from './snapshotStatistics.ts';
 import { StreamStatistics } from './streamStatistics.ts';
 import { TableVersions } from './tableVersions.ts';
 
@@ -48,6 +49,7 @@ export class MysqlSourceTask implements SourceTask {
   /** What goes out before the first changes. */
   private first: SourceBatch[] = [];
   private snapshot: SnapshotPhase | null = null;
+  private snapshotStatistics: SnapshotStatistics | null = null;
   private statistics!: StreamStatistics;
   private stream: ChangeStream | null = null;
   private incremental!: IncrementalSnapshot;
@@ -122,6 +124,7 @@ export class MysqlSourceTask implements SourceTask {
       this.openStream(stored.position);
       return;
     }
+    await history?.create(context);
     if (mode === 'no_data') {
       const end = await readLogEnd(client, this.connector === 'mariadb');
       if (end === null) return;
@@ -167,8 +170,7 @@ export class MysqlSourceTask implements SourceTask {
     const { stream, incremental } = this;
     await this.followTopic();
     await incremental.advance(stream.place);
-    const given = await stream.next(incremental.isReady(stream.place) ? 0 : this.heartbeats.waitMs);
-    this.statistics.see(given, stream);
+    const given = await this.changes(stream, incremental.isReady(stream.place) ? 0 : this.heartbeats.waitMs);
     const batches = await incremental.pass(given, stream.place);
     batches.push(...this.notifications.take());
     const blocking = incremental.takeBlocking();
@@ -182,6 +184,16 @@ export class MysqlSourceTask implements SourceTask {
     if (heartbeat !== null) batches.push(heartbeat);
     if (stream.isStopped) await this.endStream(stream);
     return batches;
+  }
+
+  private async changes(stream: ChangeStream, waitMs: number): Promise<readonly SourceBatch[]> {
+    let given: readonly SourceBatch[] = [];
+    try {
+      given = await stream.next(waitMs);
+    } finally {
+      this.statistics.see(given, stream);
+    }
+    return given;
   }
 
   private async endStream(stream: ChangeStream): Promise<void> {
@@ -227,8 +239,13 @@ export class MysqlSourceTask implements SourceTask {
     schemaChanges: SchemaChanges | null,
   ): SnapshotPhase {
     const { common, versions } = this;
-    const { logger, signal } = this.context;
+    const { logger, signal, metrics } = this.context;
+    // Those of snapshot.include.collection.list are read; the others are only streamed.
+    const read = tables.filter(table => settings.snapshot.tables(fullName(table)));
+    const statistics = new SnapshotStatistics(metrics, read.length);
+    this.snapshotStatistics = statistics;
     const onTableRead = (table: string, rows: number): void => {
+      statistics.tableRead();
       this.tell('TABLE_SCAN_COMPLETED', {
         data_collections: tables.map(fullName).join(','),
         scanned_collection: table,
@@ -236,7 +253,7 @@ export class MysqlSourceTask implements SourceTask {
         status: rows === 0 ? 'EMPTY' : 'SUCCEEDED',
       });
     };
-    return new SnapshotPhase({ settings, common, versions, tables, schemaChanges, logger, signal, onTableRead });
+    return new SnapshotPhase({ settings, common, versions, tables: read, schemaChanges, logger, signal, onTableRead });
   }
 
   private async pollSnapshot(snapshot: SnapshotPhase): Promise<readonly SourceBatch[]> {
@@ -246,6 +263,7 @@ export class MysqlSourceTask implements SourceTask {
     } catch (error) {
       if (this.context.signal.aborted) return [];
       const failure = sourceError(error, this.settings);
+      this.snapshotStatistics?.end('aborted');
       // What a signal asks for may be wrong; that must not stop the stream.
       if (this.blocking === null || failure.retriable) throw failure;
       this.context.logger.error({ signal: this.blocking.id, reason: String(error) }, 'the snapshot is given up');
@@ -253,8 +271,7 @@ export class MysqlSourceTask implements SourceTask {
       return await this.endSnapshot(snapshot);
     }
     if (batch !== null) {
-      this.context.metrics.gauge('snapshot_running', 1);
-      this.context.metrics.count('rows_scanned', batch.count);
+      this.snapshotStatistics?.rowsRead(batch.count);
       if (this.blocking !== null) {
         const isLast = batch.sourceOffset?.snapshot_completed === true;
         (batch as { sourceOffset: SourceOffset | null }).sourceOffset = isLast ? this.offset(this.stream!) : null;
@@ -263,14 +280,13 @@ export class MysqlSourceTask implements SourceTask {
       return [...this.notifications.take(), batch];
     }
     this.tell('COMPLETED');
+    this.snapshotStatistics?.end('completed');
     return await this.endSnapshot(snapshot);
   }
 
   private async endSnapshot(snapshot: SnapshotPhase): Promise<readonly SourceBatch[]> {
     await snapshot.close();
     this.snapshot = null;
-    this.context.metrics.gauge('snapshot_running', 0);
-    this.context.metrics.gauge('snapshot_completed', 1);
     if (this.blocking !== null) this.blocking = null;
     else if (this.settings.snapshot.mode !== 'initial_only') this.openStream(snapshot.position);
     return this.notifications.take();

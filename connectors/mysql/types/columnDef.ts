@@ -1,4 +1,5 @@
 /** A column as its type needs it known, whether it was read from the catalogue or from the log: both must give the same. */
+import type { MariaTextKind } from './mariaTextTypes.ts';
 
 export type ColumnKind =
   | 'tinyint'
@@ -25,7 +26,8 @@ export type ColumnKind =
   | 'set'
   | 'json'
   | 'geometry'
-  | 'vector';
+  | 'vector'
+  | MariaTextKind;
 
 export interface ColumnDef {
   readonly name: string;

@@ -1,6 +1,7 @@
 import type { ColumnDef } from './columnDef.ts';
 import type { ColumnType, TypeSettings } from './columnType.ts';
 import { geometryType, pointType, vectorType } from './geometryTypes.ts';
+import { mariaTextType } from './mariaTextTypes.ts';
 import { bitType, decimalType, doubleType, floatType, integerType, yearType } from './numericTypes.ts';
 import { dateType, datetimeType, timestampType, timeType } from './temporalTypes.ts';
 import { binaryType, enumType, jsonType, setType, textType } from './textTypes.ts';
@@ -47,5 +48,9 @@ export function resolveType(def: ColumnDef, settings: TypeSettings): ColumnType 
       return def.isPoint ? pointType : geometryType;
     case 'vector':
       return vectorType;
+    case 'uuid':
+    case 'inet4':
+    case 'inet6':
+      return mariaTextType(def.kind);
   }
 }

@@ -108,6 +108,7 @@ export class SourceTaskRunner implements TaskRunner {
       offsets,
       transactions: boundaries,
       followTopic: (topic, from) => LiveTopic.open(broker, { topic, from, name: `${id.connector}-${id.task}` }),
+      createTopic: (topic, configs) => topics.create(topic, configs),
     };
     resources.defer(() => task.stop());
     await task.start(taskConfig, context);

@@ -54,6 +54,14 @@ export class SourceTopics {
     return topic !== undefined && now - topic.loadedAt < maxAgeMs ? topic : undefined;
   }
 
+  /** A topic of one partition with configs of its own, where it is missing. */
+  async create(name: string, configs: Readonly<Record<string, string>>): Promise<void> {
+    const [found] = await this.#admin.describeTopics([name]);
+    if (found !== undefined) return;
+    const spec = this.#rules.specFor(name);
+    await this.#admin.createTopics([{ ...spec, partitions: 1, configs: { ...spec.configs, ...configs } }]);
+  }
+
   async load(name: string): Promise<SourceTopic> {
     let [found] = await this.#admin.describeTopics([name]);
     if (found === undefined) {

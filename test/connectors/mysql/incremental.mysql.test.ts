@@ -191,4 +191,45 @@ for (const url of [undefined, MARIADB_URL]) {
       ['r 1', 'r 2', 'c 3'],
     );
   });
+
+  test(`${server}: signals of a topic are followed once, without a table for them, and notifications tell it`, async t => {
+    const harness = await MysqlHarness.open(t, { ...(url && { url }) });
+    const { sql, name } = harness;
+    await sql.query('CREATE TABLE a (id INT PRIMARY KEY); INSERT INTO a VALUES (1), (2), (3)');
+    const config = {
+      'snapshot.mode': 'no_data',
+      'signal.enabled.channels': 'kafka',
+      'signal.kafka.topic': 'signals',
+      'notification.enabled.channels': 'sink',
+      'notification.sink.topic.name': 'told',
+      'incremental.snapshot.chunk.size': '2',
+    };
+    const request = { type: 'execute-snapshot', data: { 'data-collections': [`${name}.a`] } };
+    // From before the connector, and for another one.
+    harness.send('signals', name, request);
+    await harness.start(config);
+    await harness.pollUntilStreaming();
+    harness.send('signals', 'other', request);
+    harness.send('signals', name, request);
+    const told = (): string[] =>
+      harness.records
+        .filter(({ topic }) => topic === 'told')
+        .map(({ value }) => plain(value) as { aggregate_type: string; type: string })
+        .map(({ aggregate_type, type }) => `${aggregate_type} ${type}`);
+    await harness.pollWhile(() => !told().includes('Incremental Snapshot COMPLETED'));
+    harness.commit();
+    await harness.stop();
+    await harness.start(config);
+    await harness.pollUntilStreaming();
+    await sql.query('INSERT INTO a VALUES (4)');
+    await harness.pollWhile(() => eventsOf(harness, 'a').at(-1)?.after?.id !== 4);
+    assert.deepEqual(
+      eventsOf(harness, 'a').map(({ op, after }) => `${op} ${after!.id}`),
+      ['r 1', 'r 2', 'r 3', 'c 4'],
+    );
+    assert.deepEqual(
+      told().filter(text => text.startsWith('Incremental')),
+      ['STARTED', 'IN_PROGRESS', 'TABLE_SCAN_COMPLETED', 'COMPLETED'].map(type => `Incremental Snapshot ${type}`),
+    );
+  });
 }

@@ -26,11 +26,15 @@ export class MysqlHarness {
   readonly batches: SourceBatch[] = [];
   readonly warnings: string[] = [];
   readonly metrics = new Map<string, number>();
+  private readonly sent: { readonly topic: string; readonly key: string; readonly value: unknown }[] = [];
+  /** Topics that the task made, with their configs. */
+  readonly topics = new Map<string, Readonly<Record<string, string>>>();
   /** The last offset handed out, and the one the next task starts from. */
   offset: SourceOffset | null = null;
   stored: SourceOffset | null = null;
   task: SourceTask | null = null;
   private readonly url: URL;
+  private readonly isMariaDb: boolean;
   private readonly databases: readonly string[];
   /** The server ends with the test: nothing is removed. */
   isLost = false;
@@ -38,8 +42,9 @@ export class MysqlHarness {
   readonly cleanup: string[] = [];
   private abort = new AbortController();
 
-  private constructor(url: URL, sql: Connection, name: string, databases: readonly string[]) {
+  private constructor(url: URL, isMariaDb: boolean, sql: Connection, name: string, databases: readonly string[]) {
     this.url = url;
+    this.isMariaDb = isMariaDb;
     this.sql = sql;
     this.name = name;
     this.databases = databases;
@@ -49,16 +54,17 @@ export class MysqlHarness {
     t: Cleanup,
     {
       url = MYSQL_URL,
+      isMariaDb = url === MARIADB_URL,
       name = `src_${Math.random().toString(36).slice(2, 10)}`,
       more = [] as readonly string[],
-    }: { url?: string; name?: string; more?: readonly string[] } = {},
+    }: { url?: string; isMariaDb?: boolean; name?: string; more?: readonly string[] } = {},
   ): Promise<MysqlHarness> {
     const address = new URL(url);
     const sql = await open(address);
     const databases = [name, ...more];
-    const harness = new MysqlHarness(address, sql, name, databases);
+    const harness = new MysqlHarness(address, isMariaDb, sql, name, databases);
     t.after(() => harness.close());
-    const collation = url === MARIADB_URL ? 'utf8mb4_general_ci' : 'utf8mb4_0900_ai_ci';
+    const collation = isMariaDb ? 'utf8mb4_general_ci' : 'utf8mb4_0900_ai_ci';
     for (const database of databases) {
       await sql.query(`DROP DATABASE IF EXISTS ${database}`);
       await sql.query(`CREATE DATABASE ${database} CHARACTER SET utf8mb4 COLLATE ${collation}`);
@@ -79,10 +85,6 @@ export class MysqlHarness {
     const connection = await open(this.url);
     await connection.query(`USE ${this.name}`);
     return connection;
-  }
-
-  private get isMariaDb(): boolean {
-    return this.url.port === new URL(MARIADB_URL).port;
   }
 
   config(overrides: Config = {}): Config {
@@ -125,21 +127,31 @@ export class MysqlHarness {
       },
       offsets: { offset: async () => this.stored },
       followTopic: async (topic, from) => this.follow(topic, from),
+      createTopic: async (topic, configs) => void this.topics.set(topic, configs),
     });
   }
 
-  /** A topic that has what the task gave for it. */
+  /** A record of somebody else, for a topic that the task follows. */
+  send(topic: string, key: string, value: unknown): void {
+    this.sent.push({ topic, key, value });
+  }
+
+  /** A topic that has what was sent to it, and what the task gave for it. */
   private follow(topic: string, from: number | 'end'): TopicFollower {
-    const given = this.records.filter(record => record.topic === topic);
+    const given = () => [
+      ...this.sent.filter(record => record.topic === topic),
+      ...this.records.filter(record => record.topic === topic).map(({ value }) => ({ key: null, value })),
+    ];
     return {
-      position: from === 'end' ? given.length : from,
+      position: from === 'end' ? given().length : from,
       async poll() {
-        const texts = given.slice(this.position).map(({ value }, i) => ({
+        const all = given();
+        const texts = all.slice(this.position).map(({ key, value }, i) => ({
           offset: this.position + i,
-          key: null,
+          key,
           value: JSON.stringify(value),
         }));
-        (this as { position: number }).position = given.length;
+        (this as { position: number }).position = all.length;
         return texts;
       },
       close: async () => {},

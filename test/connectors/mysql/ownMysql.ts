@@ -1,21 +1,23 @@
-/** A MySQL server of a test's own, on a port that is free, for what no shared server can bear: other settings, ends, replication. Removed at the end. */
+/** A MySQL or MariaDB server of a test's own, on a port that is free, for what no shared server can bear: other settings, ends, replication. Removed at the end. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Cleanup } from './mysqlHarness.ts';
 
-const script = join(import.meta.dirname, '../../services/mysql.sh');
+type Kind = 'mysql' | 'mariadb';
 
 export class OwnMysql {
   readonly port: number;
+  private readonly kind: Kind;
 
-  private constructor(port: number) {
+  private constructor(port: number, kind: Kind) {
     this.port = port;
+    this.kind = kind;
   }
 
-  static async start(t: Cleanup, options: readonly string[] = []): Promise<OwnMysql> {
-    const server = new OwnMysql(await freePort());
+  static async start(t: Cleanup, kind: Kind = 'mysql', options: readonly string[] = []): Promise<OwnMysql> {
+    const server = new OwnMysql(await freePort(), kind);
     t.after(() => server.run('clean'));
     await server.run('start', options);
     return server;
@@ -30,8 +32,9 @@ export class OwnMysql {
   }
 
   async run(command: 'start' | 'stop' | 'kill' | 'clean', options: readonly string[] = []): Promise<void> {
+    const script = join(import.meta.dirname, `../../services/${this.kind}.sh`);
     const child = spawn('bash', [script, command], {
-      env: { ...process.env, PORT: String(this.port), MYSQL_ARGS: options.join(' ') },
+      env: { ...process.env, PORT: String(this.port), [`${this.kind.toUpperCase()}_ARGS`]: options.join(' ') },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     let output = '';
@@ -41,7 +44,7 @@ export class OwnMysql {
     // The server keeps the pipe of its script open: the script's end counts.
     const [code] = (await once(child, 'exit')) as [number];
     child.stderr.destroy();
-    if (code !== 0) throw new Error(`mysql.sh ${command} ended with ${code}: ${output}`);
+    if (code !== 0) throw new Error(`${this.kind}.sh ${command} ended with ${code}: ${output}`);
   }
 }
 

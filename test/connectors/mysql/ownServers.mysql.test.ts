@@ -82,6 +82,7 @@ test('a server of its own', { timeout: 180_000 }, async t => {
     await harness.stop();
     const config = { 'schema.history.internal.kafka.topic': `${harness.name}-history` };
     await harness.start(config);
+    assert.equal(harness.topics.get(`${harness.name}-history`)?.['retention.ms'], '-1');
     await harness.pollUntil(2);
     await harness.pollUntilStreaming();
     harness.commit();
@@ -127,6 +128,49 @@ test('a server of its own', { timeout: 180_000 }, async t => {
     await sql.query('CREATE TABLE late (id INT PRIMARY KEY, v YEAR); INSERT INTO late VALUES (1, 2020)');
     await harness.pollWhile(() => eventsOf(harness, 'late').length < 1);
     assert.deepEqual(eventsOf(harness, 'late')[0]!.after, { id: 1, v: 2020 });
+  });
+
+  await t.test('without GTIDs a snapshot needs a lock, and the stream goes by file and position', async t => {
+    const harness = await MysqlHarness.open(t, { url: first.url });
+    const { sql } = harness;
+    const steps = ['ON_PERMISSIVE', 'OFF_PERMISSIVE', 'OFF'];
+    for (const mode of steps) await sql.query(`SET GLOBAL gtid_mode = ${mode}`);
+    for (const mode of [...steps.toReversed().slice(1), 'ON']) harness.cleanup.push(`SET GLOBAL gtid_mode = ${mode}`);
+    await sql.query('SET GLOBAL binlog_expire_logs_seconds = 600');
+    harness.cleanup.push('SET GLOBAL binlog_expire_logs_seconds = DEFAULT');
+    await sql.query(`CREATE USER reader@'%' IDENTIFIED BY 'secret'; GRANT SELECT ON *.* TO reader@'%'`);
+    await sql.query(`GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO reader@'%'`);
+    // A replica could not read by GTIDs what has none.
+    harness.cleanup.push(`DROP USER reader@'%'`, 'RESET BINARY LOGS AND GTIDS');
+    await sql.query('CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1)');
+    const config = { 'database.user': 'reader', 'database.password': 'secret' };
+    await assert.rejects(harness.start(config), failsWith('MYSQL_RIGHTS_MISSING', /GRANT RELOAD/));
+    await harness.stop();
+    // Nothing is locked where no row is read.
+    await harness.start({ ...config, 'snapshot.mode': 'no_data' });
+    await harness.stop();
+    await sql.query(`GRANT RELOAD ON *.* TO reader@'%'`);
+    await harness.start(config);
+    await harness.pollUntilStreaming();
+    await sql.query('INSERT INTO t VALUES (2)');
+    await harness.pollWhile(() => idsOf(harness, 't').length < 2);
+    harness.commit();
+    await harness.stop();
+    await sql.query('INSERT INTO t VALUES (3); FLUSH BINARY LOGS; INSERT INTO t VALUES (4)');
+    await sql.query(`REVOKE RELOAD ON *.* FROM reader@'%'`);
+    await harness.start(config);
+    await harness.pollWhile(() => idsOf(harness, 't').length < 4);
+    assert.deepEqual(
+      eventsOf(harness, 't').map(({ op, after }) => `${op} ${after!.id}`),
+      ['r 1', 'c 2', 'c 3', 'c 4'],
+    );
+    assert.equal(harness.offset!.gtids, undefined);
+    for (const part of ['gtid_mode is not ON', 'keeps its log for 600 s']) {
+      assert.ok(
+        harness.warnings.some(warning => warning.includes(part)),
+        part,
+      );
+    }
   });
 
   await t.test('the stream follows a failover to a replica with another log', async t => {

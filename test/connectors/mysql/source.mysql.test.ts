@@ -1,8 +1,11 @@
 /** The source task against a real server: resume at every poll, lost connections, large rows and transactions, and what it refuses. */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { mysqlSourcePlugin } from '../../../connectors/mysql/source/connector.ts';
 import { ConnectError, type SourceOffset } from '../../../runtime/api/index.ts';
-import { MARIADB_URL, MysqlHarness, plain } from './mysqlHarness.ts';
+import { TcpProxy } from '../../services/tcpProxy.ts';
+import { MARIADB_URL, MYSQL_URL, MysqlHarness, plain } from './mysqlHarness.ts';
 
 interface Event {
   readonly op: string;
@@ -87,6 +90,35 @@ for (const url of [undefined, MARIADB_URL]) {
       [0, 1, 2, 99],
     );
     assert.ok(harness.warnings.some(warning => warning.includes('connecting again')));
+  });
+
+  test(`${server}: a reader is known as a replica, and leaves a server that is silent, not one that has nothing`, async t => {
+    const harness = await MysqlHarness.open(t, { ...(url && { url }) });
+    const replicas = async (): Promise<string[]> => {
+      const [rows] = await harness.sql.query(url === undefined ? 'SHOW REPLICAS' : 'SHOW SLAVE HOSTS');
+      return (rows as Record<string, unknown>[])
+        .filter(({ Host }) => Host === 'millrace')
+        .map(({ Server_Id, Server_id }) => String(Server_Id ?? Server_id));
+    };
+    const others = await replicas();
+    await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY)');
+    const proxy = await TcpProxy.open(Number(new URL(url ?? MYSQL_URL).port));
+    t.after(() => proxy.close());
+    const silenceMs = 1000;
+    await harness.start({
+      'database.port': String(proxy.port),
+      'snapshot.mode': 'no_data',
+      'connect.keep.alive.interval.ms': String(silenceMs),
+    });
+    await harness.pollUntilStreaming();
+    await harness.pollWhile(async () => (await replicas()).every(id => others.includes(id)));
+    const until = performance.now() + 2 * silenceMs;
+    await harness.pollWhile(() => performance.now() < until);
+    assert.equal(harness.metrics.get('number_of_disconnects'), 0);
+    proxy.hold();
+    await harness.sql.query('INSERT INTO t VALUES (1)');
+    await harness.pollUntil(1);
+    assert.equal(harness.metrics.get('number_of_disconnects'), 1);
   });
 
   test(`${server}: rows of more than one packet come whole, in snapshot and stream`, async t => {
@@ -194,6 +226,10 @@ test('what cannot be read stops the task, with its position', async t => {
       harness.pollWhile(() => true),
       (error: unknown) => failsWith(code)(error) && /binlog\.\d+:\d+/.test((error as ConnectError).describe()),
     );
+    assert.deepEqual(
+      ['number_of_erroneous_events', 'connected'].map(metric => harness.metrics.get(metric)),
+      [1, 0],
+    );
     // What came before it was handed out.
     assert.deepEqual(
       events(harness).map(({ source }) => source.table),
@@ -216,11 +252,73 @@ test('pre-flight names what has to be changed', async t => {
   const named = { 'table.include.list': `${harness.name}\\.secret` };
   await assert.rejects(harness.start({ ...login, ...named }), failsWith('MYSQL_RIGHTS_MISSING'));
   await harness.sql.query(`GRANT SELECT ON *.* TO ${user}@'%'`);
-  // caching_sha2_password without TLS needs the server's key, with TLS nothing.
-  await harness.start({ ...login, 'database.ssl.mode': 'required' });
-  await harness.pollUntilStreaming();
-  await harness.stop();
+  // caching_sha2_password without TLS needs the server's key, with TLS nothing. A new password is not in the server's cache.
+  for (const mode of ['required', 'disabled']) {
+    await harness.sql.query(`ALTER USER ${user}@'%' IDENTIFIED WITH caching_sha2_password BY '${mode}'`);
+    await harness.start({ ...login, 'database.password': mode, 'database.ssl.mode': mode });
+    await harness.pollUntilStreaming();
+    await harness.stop();
+  }
   await assert.rejects(harness.start({ 'database.port': '1' }), failsWith('MYSQL_UNREACHABLE'));
+});
+
+test('pre-flight tells in one go which tables cannot be read, and which have no key', async t => {
+  const harness = await MysqlHarness.open(t);
+  const { sql, name } = harness;
+  await sql.query('CREATE TABLE a (id INT PRIMARY KEY, v VARCHAR(9) CHARACTER SET cp850)');
+  await sql.query('CREATE TABLE b (id INT PRIMARY KEY); CREATE TABLE c (v INT); CREATE TABLE d (v INT)');
+  const config = { 'message.key.columns': `${name}.b:id,gone`, 'column.mask.with.3.chars': `${name}.d.v` };
+  await assert.rejects(harness.start(config), (error: unknown) => {
+    failsWith('MYSQL_COLUMN_UNSUPPORTED')(error);
+    const { message } = error as ConnectError;
+    for (const code of ['COLUMN_UNSUPPORTED', 'KEY_INVALID', 'MASK_INVALID']) assert.match(message, new RegExp(code));
+    assert.match(message, new RegExp(`Column v of ${name}.a has the character set cp850`));
+    return true;
+  });
+  await harness.stop();
+  const errors = await mysqlSourcePlugin.validate!(harness.config(config));
+  assert.deepEqual(
+    errors.map(({ key }) => key),
+    ['column.exclude.list', 'message.key.columns', 'column.exclude.list'],
+  );
+  await harness.start({ 'column.exclude.list': `${name}.a.v` });
+  assert.deepEqual(harness.warnings, [
+    `these tables have no key, so that the order of their changes is lost between partitions: ${name}.c, ${name}.d; message.key.columns gives them one`,
+  ]);
+});
+
+test('TLS: a server is checked where that is asked for, and what is wrong says so', async t => {
+  const harness = await MysqlHarness.open(t);
+  const [rows] = await harness.sql.query('SELECT @@datadir AS folder');
+  const { folder } = (rows as { folder: string }[])[0]!;
+  const ca = { 'database.ssl.ca': join(folder, 'ca.pem') };
+  const tlsFails = (key: string) => (error: unknown) =>
+    failsWith('MYSQL_TLS_FAILED')(error) && (error as ConnectError).message.includes(key);
+  const wrong = [
+    [{ 'database.ssl.mode': 'verify_ca' }, 'database.ssl.ca'],
+    [{ 'database.ssl.mode': 'verify_identity', ...ca }, 'database.ssl.mode'],
+    [{ 'database.ssl.mode': 'verify_ca', ...ca, 'database.ssl.key': '/nowhere/key.pem' }, 'database.ssl.key'],
+  ] as const;
+  for (const [config, key] of wrong) {
+    await assert.rejects(harness.start(config), tlsFails(key));
+    await harness.stop();
+  }
+  const user = `u${Math.random().toString(36).slice(2, 10)}`;
+  await harness.sql.query(`CREATE USER ${user}@'%' IDENTIFIED BY 'secret' REQUIRE X509`);
+  harness.cleanup.push(`DROP USER ${user}@'%'`);
+  await harness.sql.query(`GRANT REPLICATION SLAVE, REPLICATION CLIENT, SELECT ON *.* TO ${user}@'%'`);
+  await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1)');
+  const own = {
+    'database.ssl.cert': join(folder, 'client-cert.pem'),
+    'database.ssl.key': join(folder, 'client-key.pem'),
+  };
+  const login = { 'database.user': user, 'database.password': 'secret', 'database.ssl.mode': 'verify_ca', ...ca };
+  await assert.rejects(harness.start(login), failsWith('MYSQL_LOGIN_REFUSED'));
+  await harness.stop();
+  await harness.start({ ...login, ...own });
+  await harness.pollUntilStreaming();
+  await harness.sql.query('INSERT INTO t VALUES (2)');
+  await harness.pollUntil(2);
 });
 
 test('a snapshot under a load of changes joins the log without a gap', { timeout: 60_000 }, async t => {
@@ -258,6 +356,72 @@ test('a snapshot under a load of changes joins the log without a gap', { timeout
     );
     await harness.stop();
   }
+});
+
+test('heartbeats run their statement and carry the offset on', async t => {
+  const harness = await MysqlHarness.open(t);
+  const { sql, name } = harness;
+  await sql.query('CREATE TABLE beats (n INT); INSERT INTO beats VALUES (0); CREATE TABLE other (id INT PRIMARY KEY)');
+  await harness.start({
+    'snapshot.mode': 'no_data',
+    'table.include.list': `${name}\\.t`,
+    'heartbeat.interval.ms': '20',
+    'heartbeat.action.query': `UPDATE ${name}.beats SET n = n + 1`,
+  });
+  await harness.pollUntilStreaming();
+  await sql.query('INSERT INTO other VALUES (1)');
+  const [rows] = await sql.query('SELECT @@global.gtid_executed AS gtids');
+  const executed = (rows as { gtids: string }[])[0]!.gtids;
+  const isCarried = async (): Promise<boolean> => {
+    const [answer] = await sql.query('SELECT GTID_SUBSET(?, ?) AS has', [executed, harness.offset?.gtids ?? '']);
+    return Number((answer as { has: string }[])[0]!.has) === 1;
+  };
+  await harness.pollWhile(async () => !(await isCarried()));
+  const [beats] = await sql.query('SELECT n FROM beats');
+  assert.ok((beats as { n: number }[])[0]!.n > 0);
+  assert.deepEqual([...new Set(harness.records.map(({ topic }) => topic))], [`__debezium-heartbeat.${name}`]);
+});
+
+test('metrics tell how a snapshot goes', async t => {
+  const harness = await MysqlHarness.open(t);
+  const { sql, name } = harness;
+  await sql.query(
+    'CREATE TABLE a (id INT PRIMARY KEY); CREATE TABLE b LIKE a; CREATE TABLE c LIKE a; CREATE TABLE d LIKE a',
+  );
+  await sql.query('INSERT INTO a VALUES (1), (2); INSERT INTO c VALUES (3), (4), (5)');
+  const metrics = (): unknown =>
+    ['total_table_count', 'remaining_table_count', 'rows_scanned'].map(metric => harness.metrics.get(metric));
+  const states = (): unknown =>
+    ['running', 'completed', 'aborted'].map(state => harness.metrics.get(`snapshot_${state}`));
+  const config = { 'snapshot.include.collection.list': `${name}\\.[abc]`, 'snapshot.fetch.size': '2' };
+  await harness.start({ ...config, 'snapshot.mode': 'initial_only' });
+  assert.deepEqual(
+    [metrics(), states()],
+    [
+      [3, 3, undefined],
+      [1, 0, 0],
+    ],
+  );
+  await harness.pollWhile(() => harness.metrics.get('snapshot_running') === 1);
+  assert.deepEqual(
+    [metrics(), states()],
+    [
+      [3, 0, 5],
+      [0, 1, 0],
+    ],
+  );
+  await harness.stop();
+
+  await harness.start({
+    ...config,
+    'snapshot.select.statement.overrides': `${name}.b`,
+    [`snapshot.select.statement.overrides.${name}.b`]: 'SELECT wrong',
+  });
+  await assert.rejects(
+    harness.pollWhile(() => true),
+    failsWith('MYSQL_SNAPSHOT_FAILED'),
+  );
+  assert.deepEqual(states(), [0, 0, 1]);
 });
 
 test('two readers of one process do not end each other', async t => {

@@ -173,6 +173,26 @@ test('missing topics are created by the first rule that takes them', async t => 
   assert.equal((await admin.topicConfig('cx')).get('cleanup.policy'), 'delete');
 });
 
+test('a topic of the task’s own has one partition and its configs, and is left as it is where it is there', async t => {
+  const w = await TestWorker.start(t);
+  const rules = { 'topic.creation.default.partitions': '3', 'topic.creation.default.replication.factor': '1' };
+  const config = { ...counting, ...rules, topic: 't', count: '1' };
+  const admin = w.worker.broker.admin();
+  const there = { name: 'there', partitions: 2, replicationFactor: 1, configs: { 'retention.ms': '1000' } };
+  await admin.createTopics([there]);
+  for (const own of ['own', 'there']) await w.run(`keeps-${own}`, { ...config, 'own.topic': own });
+  await w.read('t', 2);
+  const found = await Promise.all(
+    (await admin.describeTopics(['own', 'there'])).map(async ({ name, partitions }) => {
+      return [name, partitions, (await admin.topicConfig(name)).get('retention.ms')];
+    }),
+  );
+  assert.deepEqual(found.sort(), [
+    ['own', 1, '-1'],
+    ['there', 2, '1000'],
+  ]);
+});
+
 test('a record above max.request.size ends the task with its code', async t => {
   const w = await TestWorker.start(t);
   const config = { ...counting, topic: 't', count: '5', 'producer.override.max.request.size': '3' };

@@ -68,6 +68,7 @@ class CountingTask implements SourceTask {
     this.#offsetEvery = Number(config['offset.every'] ?? 1);
     this.#boundaries = context.transactions;
     this.#topic = config.topic!;
+    if (config['own.topic']) await context.createTopic?.(config['own.topic'], { 'retention.ms': '-1' });
     this.#probe = probe(context.connectorName);
     this.#partition = { task: context.taskId };
     this.#next = Number((await context.offsets.offset(this.#partition))?.next ?? 0);
