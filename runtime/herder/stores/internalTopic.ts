@@ -237,7 +237,7 @@ async function ensureTopic({ broker, spec, create }: InternalTopicOptions): Prom
   const admin = broker.admin();
   let [found] = await admin.describeTopics([spec.name]);
   if (found === undefined && create) {
-    await admin.createTopics([{ ...spec, configs: { 'cleanup.policy': 'compact', ...spec.configs } }]);
+    await admin.createTopics([{ ...spec, configs: { ...spec.configs, 'cleanup.policy': 'compact' } }]);
     [found] = await admin.describeTopics([spec.name]);
   }
   if (found === undefined) {

@@ -18,6 +18,7 @@ export interface OffsetTopic {
   readonly name: string;
   readonly partitions: number;
   readonly replicationFactor: number;
+  readonly configs: Readonly<Record<string, string>>;
   readonly create: boolean;
   readonly clientId: string;
   /** Whether it is read all the time: with a commit for each transaction there would be too much to read at a look-up. */
@@ -86,7 +87,7 @@ export class OffsetStore {
     let [found] = await admin.describeTopics([name]);
     if (found === undefined && create) {
       const replicationFactorKey = 'offset.storage.replication.factor';
-      const configs = { 'cleanup.policy': 'compact' };
+      const configs = { ...this.#topic.configs, 'cleanup.policy': 'compact' };
       await admin.createTopics([{ name, partitions, replicationFactor, replicationFactorKey, configs }]);
       [found] = await admin.describeTopics([name]);
     }

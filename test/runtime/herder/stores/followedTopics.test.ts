@@ -38,6 +38,30 @@ function options(broker: Broker, partitions: number): InternalTopicOptions {
 const status = (state: State, workerId: string, generation: number) =>
   taskStatusRecord('c', 0, { state, trace: null, workerId, version: null, generation });
 
+test('internal topics are made compacted, and refused where they would lose records or their order', async t => {
+  const broker = await openBroker(t);
+  const admin = broker.admin();
+  const open = async (change: object, create = true): Promise<void> => {
+    const { spec, ...rest } = options(broker, 1);
+    await (await ConfigStore.open({ ...rest, create, spec: { ...spec, ...change } })).close();
+  };
+  const refused = (message: RegExp) => ({ code: 'INTERNAL_TOPIC_INVALID', message });
+  await assert.rejects(open({ name: 'missing' }, false), refused(/missing does not exist; create it with/));
+
+  await open({ name: 'made', configs: { 'cleanup.policy': 'delete', 'segment.ms': '1234567' } });
+  const configs = await admin.topicConfig('made');
+  assert.equal(configs.get('cleanup.policy'), 'compact');
+  assert.equal(configs.get('segment.ms'), '1234567');
+
+  const compact = { 'cleanup.policy': 'compact' };
+  await admin.createTopics([
+    { name: 'short-lived', partitions: 1, replicationFactor: 1, configs: { 'cleanup.policy': 'delete' } },
+    { name: 'split', partitions: 2, replicationFactor: 1, configs: compact },
+  ]);
+  await assert.rejects(open({ name: 'short-lived' }), refused(/short-lived has cleanup\.policy=delete; it must be/));
+  await assert.rejects(open({ name: 'split' }), refused(/split has 2 partitions; it must have exactly 1/));
+});
+
 test('workers that follow the config topic see what another writes, and their own writes once they resolve', async t => {
   const broker = await openBroker(t);
   const changes: ConfigChange[] = [];
