@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { ConnectError } from '../../../runtime/api/index.ts';
+import { ConnectError, type Logger } from '../../../runtime/api/index.ts';
 import { loadWorkerConfig } from '../../../runtime/config/loadWorkerConfig.ts';
 import { SecretMask } from '../../../runtime/config/secretMask.ts';
 import { StandaloneHerder } from '../../../runtime/herder/standalone/standaloneHerder.ts';
@@ -30,6 +30,7 @@ async function startHerder(
   t: TestContext,
   dataDir: string,
   settings: Record<string, string> = {},
+  { metrics = new WorkerMetrics(), logger = silent }: { metrics?: WorkerMetrics; logger?: Logger } = {},
 ): Promise<StandaloneHerder> {
   const { config } = loadWorkerConfig({
     flags: {
@@ -45,9 +46,9 @@ async function startHerder(
     config,
     pluginModules: modules.map(path => new URL(path, import.meta.url).href),
     workerId: 'test:1',
-    metrics: new WorkerMetrics(),
+    metrics,
     secrets: new SecretMask(),
-    logger: silent,
+    logger,
     onGroupTaken: assert.ifError,
   });
   t.after(() => herder.close());
@@ -109,14 +110,27 @@ test('a failed task is restarted by itself, shows RESTARTING with its trace, and
   await reaches(herder, 'stays', 'RUNNING FAILED');
   assert.equal(scriptOf('stays').taskStarts.length, 4);
   assert.match(herder.taskStatus('stays', 0).trace!, /^\[BROKER_UNREACHABLE\] the database is away/);
+});
 
+test('while a failed task waits, status, metrics and log tell why and until when; a restart by hand does not wait', async t => {
   scriptOf('slow').taskErrors = [retriable()];
-  const slow = await startHerder(t, await folder(t), { 'errors.restart.delay.initial.ms': '60000' });
-  await slow.createConnector({ name: 'slow', config: configOf('slow'), initialState: 'RUNNING' });
-  await reaches(slow, 'slow', 'RUNNING RESTARTING');
-  assert.match(slow.taskStatus('slow', 0).trace!, /the database is away/);
-  await slow.restartTask('slow', 0);
-  await reaches(slow, 'slow', 'RUNNING RUNNING');
+  const metrics = new WorkerMetrics();
+  const warnings: { nextAttempt?: string }[] = [];
+  const logger = { ...silent, warn: (fields: object) => void warnings.push(fields) };
+  const delayMs = 60_000;
+  const settings = { 'errors.restart.delay.initial.ms': String(delayMs) };
+  const herder = await startHerder(t, await folder(t), settings, { metrics, logger });
+  const beganMs = Date.now();
+  await herder.createConnector({ name: 'slow', config: configOf('slow'), initialState: 'RUNNING' });
+  await reaches(herder, 'slow', 'RUNNING RESTARTING');
+  const isInTime = (atMs: number): boolean => atMs >= beganMs + delayMs && atMs <= Date.now() + delayMs;
+  assert.match(herder.taskStatus('slow', 0).trace!, /the database is away/);
+  const metric = /^millrace_worker_next_restart_timestamp_ms\{connector="slow",task="0"\} (\S+)$/m;
+  assert.ok(isInTime(Number(metric.exec(await metrics.render())?.[1])));
+  assert.ok(isInTime(Date.parse(warnings.find(({ nextAttempt }) => nextAttempt)!.nextAttempt!)));
+  await herder.restartTask('slow', 0);
+  await reaches(herder, 'slow', 'RUNNING RUNNING');
+  assert.doesNotMatch(await metrics.render(), metric);
 });
 
 test('errors that need the user, and errors.restart.max=0, fail at once', async t => {
