@@ -38,6 +38,7 @@ export function loadWorkerConfig(sources: WorkerConfigSources): LoadedWorkerConf
   Object.assign(raw, checked);
   const { values, errors } = workerConfigDef.parse(checked);
   if (errors.length > 0) throw invalid(errors.map(error => error.message));
+  requireOwnSignature(values);
   const groupId = values['group.id'];
   const broker = brokerSettings(values, raw);
   const config: WorkerConfig = {
@@ -106,6 +107,16 @@ function formatOf(name: string, key: ConfigKey, errors: string[]): (value: unkno
     errors.push(result.error);
     throw new Error(result.error);
   };
+}
+
+/** Workers of a cluster have the same settings: this one must accept what it sends. */
+function requireOwnSignature(values: ConfigValues<typeof workerKeys>): void {
+  const own = values['inter.worker.signature.algorithm'];
+  const accepted = values['inter.worker.verification.algorithms'];
+  if (accepted.includes(own)) return;
+  throw invalid([
+    `Invalid value ${accepted.join(', ')} for configuration inter.worker.verification.algorithms: ${own}, which is inter.worker.signature.algorithm, is missing`,
+  ]);
 }
 
 function invalid(messages: readonly string[]): ConnectError {

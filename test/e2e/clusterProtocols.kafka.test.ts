@@ -61,7 +61,13 @@ test('a cluster goes from the eager protocol to the sessioned one, worker by wor
 });
 
 test('the key of requests between workers is renewed, and log levels reach all workers', async t => {
-  const cluster = ClusterProcesses.create(t, [...settings, 'inter.worker.key.ttl.ms=1000']);
+  const cluster = ClusterProcesses.create(t, [
+    ...settings,
+    'inter.worker.key.ttl.ms=1000',
+    'inter.worker.key.generation.algorithm=HmacSHA512',
+    'inter.worker.signature.algorithm=HmacSHA512',
+    'inter.worker.verification.algorithms=HmacSHA256,HmacSHA512',
+  ]);
   const workers = [await cluster.addWorker(), await cluster.addWorker()];
   const [first, second] = workers as [WorkerProcess, WorkerProcess];
   await createAll(cluster, second);

@@ -5,6 +5,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { Config } from '../../api/index.ts';
+import type { SignatureAlgorithm } from '../../config/signatureAlgorithms.ts';
 import { LogLevels } from '../../metrics/logLevels.ts';
 import type { TaskGuard } from '../../worker/types.ts';
 import { AbstractHerder } from '../abstractHerder.ts';
@@ -110,7 +111,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     }
     this.internal = {
       sessionKey: () => (this.#member.isSessioned ? parts.configs.state.sessionKey : 'unsigned'),
-      algorithms: config['inter.worker.verification.algorithms'],
+      algorithms: config['inter.worker.verification.algorithms'] as readonly SignatureAlgorithm[],
       putTaskConfigs: (name, configs) => {
         this.requireWriter();
         return this.mutate(`writing task configs of connector ${name}`, () => this.#writeTasks(name, configs));
@@ -363,9 +364,10 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     if (!this.#member.isLeader || !this.#member.isSessioned) return;
     const { configs } = this.parts;
     const ttlMs = this.options.config['inter.worker.key.ttl.ms'];
+    const algorithm = this.options.config['inter.worker.key.generation.algorithm'] as SignatureAlgorithm;
     const ageMs = Date.now() - (configs.state.sessionKey?.createdMs ?? 0);
     if (ageMs >= ttlMs) {
-      configs.writeAsLeader([sessionKeyRecord(newSessionKey(Date.now()))]).catch(error => {
+      configs.writeAsLeader([sessionKeyRecord(newSessionKey(algorithm, Date.now()))]).catch(error => {
         this.options.logger.error({ err: error }, 'the session key could not be written, it is tried again');
       });
     }
@@ -384,7 +386,9 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     const url = this.#member.leaderUrl;
     if (url === null) return false;
     const sessionKey = this.#member.isSessioned ? this.parts.configs.state.sessionKey : null;
-    await askLeader({ client: this.#client, url, method, path: `connectors/${path}`, body, sessionKey, signal });
+    const algorithm = this.options.config['inter.worker.signature.algorithm'] as SignatureAlgorithm;
+    const client = this.#client;
+    await askLeader({ client, url, method, path: `connectors/${path}`, body, sessionKey, algorithm, signal });
     return true;
   }
 
