@@ -54,6 +54,7 @@ const ownAdditions: readonly string[] = [
 const sourceTask = 'kafka_connect_source_task';
 const sinkTask = 'kafka_connect_sink_task';
 const task = 'kafka_connect_connector_task';
+const rebalances = 'kafka_connect_worker_rebalance_completed_rebalances_total';
 const percentage = (what: 'success' | 'failure'): string =>
   `rate(${task}_offset_commit_${what}_total[5m]) / (rate(${task}_offset_commit_success_total[5m]) + rate(${task}_offset_commit_failure_total[5m]))`;
 
@@ -84,6 +85,19 @@ export const mbeans: readonly MBean[] = [
         'rebalance-max-time-ms',
         'time-since-last-rebalance-ms',
       ]),
+    },
+  },
+  {
+    type: 'connect-coordinator-metrics',
+    attributes: {
+      ...same('coordinator', ['assigned-connectors', 'assigned-tasks']),
+      'join-total': rebalances,
+      'join-rate': rate(rebalances),
+      'rebalance-total': rebalances,
+      'rebalance-rate-per-hour': `3600 * rate(${rebalances}[1h])`,
+      'rebalance-latency-avg': 'kafka_connect_worker_rebalance_rebalance_avg_time_ms',
+      'rebalance-latency-max': 'kafka_connect_worker_rebalance_rebalance_max_time_ms',
+      'last-rebalance-seconds-ago': 'kafka_connect_worker_rebalance_time_since_last_rebalance_ms / 1000',
     },
   },
   {

@@ -44,6 +44,8 @@ export interface RebalanceState {
   readonly maxMs: number;
   /** ms since the epoch. */
   readonly lastMs: number;
+  readonly assignedConnectors: number;
+  readonly assignedTasks: number;
 }
 
 /** Records per second over the last seconds. */
@@ -255,6 +257,10 @@ function fillRebalances(set: SetValue, state: RebalanceState): void {
   set(`${prefix}_rebalance_avg_time_ms`, 'Time of a rebalance, ms: average.', {}, state.avgMs);
   set(`${prefix}_rebalance_max_time_ms`, 'Time of a rebalance, ms: maximum.', {}, state.maxMs);
   set(`${prefix}_time_since_last_rebalance_ms`, 'Time since the last rebalance, ms.', {}, Date.now() - state.lastMs);
+  const { assignedConnectors, assignedTasks } = state;
+  const assigned = 'kafka_connect_coordinator_assigned';
+  set(`${assigned}_connectors`, 'Connectors that the cluster has given to this worker.', {}, assignedConnectors);
+  set(`${assigned}_tasks`, 'Tasks that the cluster has given to this worker.', {}, assignedTasks);
 }
 
 function fillTask(set: SetValue, entry: TaskEntry, isSink: boolean): void {

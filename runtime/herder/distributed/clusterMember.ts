@@ -23,6 +23,7 @@ import {
 } from './connectProtocol.ts';
 import { eagerAssign } from './eagerAssignor.ts';
 import { IncrementalAssignor } from './incrementalAssignor.ts';
+import { isConnectorKey } from './workIds.ts';
 
 export interface ClusterMemberOptions {
   readonly broker: Broker;
@@ -128,6 +129,7 @@ export class ClusterMember {
 
   rebalances(): RebalanceState {
     const { completed, totalMs, maxMs, lastMs } = this.#rebalances;
+    const assignedConnectors = [...this.#held].filter(isConnectorKey).length;
     return {
       leaderUrl: this.#assignment?.leaderUrl ?? '',
       protocol: protocolName(this.#version),
@@ -137,6 +139,8 @@ export class ClusterMember {
       avgMs: completed === 0 ? 0 : totalMs / completed,
       maxMs,
       lastMs,
+      assignedConnectors,
+      assignedTasks: this.#held.size - assignedConnectors,
     };
   }
 

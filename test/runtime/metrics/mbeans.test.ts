@@ -32,6 +32,8 @@ async function served(): Promise<Set<string>> {
     avgMs: 1,
     maxMs: 1,
     lastMs: 1,
+    assignedConnectors: 1,
+    assignedTasks: 2,
   }));
   for (const name of ['in', 'out']) {
     const meter = new TaskMeter();

@@ -11,7 +11,7 @@ import {
   encodeAssignment,
   encodeMetadata,
 } from '../../../../runtime/herder/distributed/connectProtocol.ts';
-import { workKey } from '../../../../runtime/herder/distributed/workIds.ts';
+import { connectorKey, workKey } from '../../../../runtime/herder/distributed/workIds.ts';
 import type { ConfigStore } from '../../../../runtime/herder/stores/configStore.ts';
 import { waitUntil } from '../../../services/waitUntil.ts';
 
@@ -142,9 +142,12 @@ const full = (part: Partial<Assignment>): Assignment => ({
 test('a member that is behind reads the config topic before it takes what it is given', async t => {
   const group = new Group(t, 5);
   group.readable = 9;
-  group.answer({ configOffset: 9, assigned: new Set([one]) });
+  const connector = connectorKey('c');
+  group.answer({ configOffset: 9, assigned: new Set([connector, one, two]) });
   await group.member.start();
-  assert.deepEqual(group.events, ['joins with ', 'read to 9', `holds ${one}`]);
+  assert.deepEqual(group.events, ['joins with ', 'read to 9', `holds ${connector},${one},${two}`]);
+  const { assignedConnectors, assignedTasks } = group.member.rebalances();
+  assert.deepEqual([assignedConnectors, assignedTasks], [1, 2]);
 });
 
 test('a member that cannot read so far takes nothing and joins again; after some tries it gives up what it runs', async t => {
