@@ -2,7 +2,7 @@
  * Kafka Connect's MBeans, attribute by attribute, and what of /metrics says the same: for users who bring boards and alerts. The page docs/metrics.md is made
  * from it, and a test compares it with what /metrics serves.
  */
-import { taskCounters, taskGauges, taskTimings, timingName } from './taskMetricNames.ts';
+import { taskCounters, taskGauges, taskTimings, timingName, timingParts } from './taskMetricNames.ts';
 
 export interface MBean {
   /** What stands after `kafka.connect:type=`. */
@@ -35,7 +35,7 @@ function ofTasks(type: string): Record<string, string> {
       .map(([name]) => name),
     ...(Object.keys(taskTimings) as (keyof typeof taskTimings)[])
       .filter(name => taskTimings[name].type === type)
-      .flatMap(name => [timingName(name, 'avg'), timingName(name, 'max')]),
+      .flatMap(name => timingParts(name).map(part => timingName(name, part))),
   ].filter(name => !ownAdditions.includes(name));
   return Object.fromEntries(names.map(name => [name.replaceAll('_', '-'), `kafka_connect_${type}_${name}`]));
 }

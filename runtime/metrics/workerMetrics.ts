@@ -4,7 +4,7 @@
  * `millrace_sink_task_<name>`.
  */
 import type { Counter, Gauge, Registry } from 'prom-client';
-import type { TaskSnapshot } from './taskMeter.ts';
+import type { TaskSnapshot, TimingSnapshot } from './taskMeter.ts';
 import {
   type TaskCounter,
   type TaskGauge,
@@ -13,6 +13,7 @@ import {
   taskGauges,
   taskTimings,
   timingName,
+  timingParts,
 } from './taskMetricNames.ts';
 
 export interface TaskId {
@@ -263,6 +264,8 @@ function fillRebalances(set: SetValue, state: RebalanceState): void {
   set(`${assigned}_tasks`, 'Tasks that the cluster has given to this worker.', {}, assignedTasks);
 }
 
+const timingWords = { min: 'minimum', avg: 'average', max: 'maximum' } as const;
+
 function fillTask(set: SetValue, entry: TaskEntry, isSink: boolean): void {
   const own = isSink ? 'millrace_sink_task' : 'debezium_metrics';
   const labels = { connector: entry.connector, task: String(entry.task) };
@@ -275,10 +278,11 @@ function fillTask(set: SetValue, entry: TaskEntry, isSink: boolean): void {
     const { type, help } = taskGauges[name];
     set(`kafka_connect_${type}_${name}`, help, labels, value);
   }
-  for (const [name, { avg, max }] of Object.entries(timings) as [TaskTiming, { avg: number; max: number }][]) {
+  for (const [name, timing] of Object.entries(timings) as [TaskTiming, TimingSnapshot][]) {
     const { type, help } = taskTimings[name];
-    set(`kafka_connect_${type}_${timingName(name, 'avg')}`, `${help}: average.`, labels, avg);
-    set(`kafka_connect_${type}_${timingName(name, 'max')}`, `${help}: maximum.`, labels, max);
+    for (const part of timingParts(name)) {
+      set(`kafka_connect_${type}_${timingName(name, part)}`, `${help}: ${timingWords[part]}.`, labels, timing[part]);
+    }
   }
   for (const [key, value] of [...Object.entries(ownGauges), ...Object.entries(ownCounters)]) {
     const [name, topic] = key.split(' ') as [string, string?];

@@ -25,6 +25,7 @@ test('counts of a task and states appear under Connect’s names', async () => {
   meter.add('source_record_poll_total', 5);
   meter.observe('poll_batch_time_ms', 10);
   meter.observe('poll_batch_time_ms', 20);
+  for (const records of [7, 3, 5]) meter.observe('transaction_size', records);
   meter.gauge('milliseconds_behind_source', 42);
   meter.count('table_create_events_seen', 2, 'p.d.t');
   metrics.updateTask(id, structuredClone(meter.snapshot()));
@@ -35,6 +36,8 @@ test('counts of a task and states appear under Connect’s names', async () => {
     'kafka_connect_source_task_source_record_poll_total{connector="c",task="0"} 5',
     'kafka_connect_source_task_poll_batch_avg_time_ms{connector="c",task="0"} 15',
     'kafka_connect_source_task_poll_batch_max_time_ms{connector="c",task="0"} 20',
+    'kafka_connect_source_task_transaction_size_min{connector="c",task="0"} 3',
+    'kafka_connect_source_task_transaction_size_max{connector="c",task="0"} 7',
     'debezium_metrics_milliseconds_behind_source{connector="c",task="0"} 42',
     'debezium_metrics_table_create_events_seen{connector="c",task="0",topic="p.d.t"} 2',
     'kafka_connect_worker_connector_failed_task_count{connector="c"} 1',
