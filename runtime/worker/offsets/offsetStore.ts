@@ -9,6 +9,7 @@ import {
   type SourcePartition,
   type TopicPartition,
 } from '../../api/index.ts';
+import { cleanupPolicy } from '../../broker/cleanupPolicy.ts';
 import type { Broker, Consumer, PendingBatch, Producer } from '../../broker/port.ts';
 import { noHeaders, partitionForKey, RecordBatchBuilder, readRecords } from '../../broker/records/index.ts';
 import type { SourcePosition } from '../source/offsetTracker.ts';
@@ -94,8 +95,8 @@ export class OffsetStore {
     if (found === undefined) {
       throw new ConnectError('OFFSET_TOPIC_INVALID', `Topic ${name}, which holds source offsets, does not exist.`);
     }
-    const policy = (await admin.topicConfig(name)).get('cleanup.policy');
-    if (policy !== undefined && policy !== 'compact') {
+    const policy = await cleanupPolicy(admin, name, this.#logger);
+    if (policy !== null && policy !== 'compact') {
       throw new ConnectError(
         'OFFSET_TOPIC_INVALID',
         `Topic ${name}, which holds source offsets, has cleanup.policy=${policy}; it must be compact, or offsets get lost.`,

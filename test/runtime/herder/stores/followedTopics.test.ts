@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { ConnectError } from '../../../../runtime/api/index.ts';
 import { connectBroker } from '../../../../runtime/broker/connectBroker.ts';
 import type { Broker } from '../../../../runtime/broker/port.ts';
 import { type ConfigChange, connectorRecord, targetRecord } from '../../../../runtime/herder/stores/configState.ts';
@@ -60,6 +61,22 @@ test('internal topics are made compacted, and refused where they would lose reco
   ]);
   await assert.rejects(open({ name: 'short-lived' }), refused(/short-lived has cleanup\.policy=delete; it must be/));
   await assert.rejects(open({ name: 'split' }), refused(/split has 2 partitions; it must have exactly 1/));
+});
+
+test('a worker that may not read the settings of a topic trusts them, and says so', async t => {
+  const broker = await openBroker(t);
+  await (await ConfigStore.open(options(broker, 1))).close();
+  const admin = broker.admin();
+  let refusal = new ConnectError('BROKER_NOT_AUTHORIZED', 'TOPIC_AUTHORIZATION_FAILED');
+  admin.topicConfig = () => Promise.reject(refusal);
+  broker.admin = () => admin;
+  const warnings: string[] = [];
+  const logger = { ...silent, warn: (_: object, message: string) => void warnings.push(message) };
+  await (await ConfigStore.open({ ...options(broker, 1), logger })).close();
+  assert.equal(warnings.length, 1);
+  assert.match(warnings[0]!, /^the settings of topic internal may not be read \(DescribeConfigs\)/);
+  refusal = new ConnectError('BROKER_REQUEST_FAILED', 'another reason');
+  await assert.rejects(ConfigStore.open(options(broker, 1)), refusal);
 });
 
 test('workers that follow the config topic see what another writes, and their own writes once they resolve', async t => {
