@@ -258,3 +258,13 @@ test('what a plugin says of its config counts as an error of the key', async t =
     /Invalid value x for configuration errors\.restart\.max: Not a number of type INT/,
   );
 });
+
+test('where topics are not tracked, or not to be forgotten, who asks is told', async t => {
+  const forbidden = (message: string) => ({ code: 'REQUEST_FORBIDDEN', message });
+  const untracked = await startHerder(t, await folder(t), { 'topic.tracking.enable': 'false' });
+  assert.throws(() => untracked.activeTopics('c'), forbidden('Topic tracking is disabled.'));
+  await assert.rejects(untracked.resetActiveTopics('c'), forbidden('Topic tracking is disabled.'));
+  const kept = await startHerder(t, await folder(t), { 'topic.tracking.allow.reset': 'false' });
+  assert.deepEqual(kept.activeTopics('c'), []);
+  await assert.rejects(kept.resetActiveTopics('c'), forbidden('Topic tracking reset is disabled.'));
+});
