@@ -320,7 +320,12 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     if (!this.#member.isLeader) await this.parts.configs.lead(false);
     const names = (keys: Iterable<string>): Set<string> => new Set([...keys].map(key => parseWorkKey(key).connector));
     const losing = names([...before].filter(key => !held.has(key)));
-    const gaining = names([...held].filter(key => !before.has(key)));
+    const gained = new Set([...held].filter(key => !before.has(key)));
+    const gaining = names(gained);
+    // Until it runs here it runs nowhere, whatever a worker that was killed has said last.
+    this.parts.statuses.unassign(({ workerId }, connector, task) => {
+      return workerId !== this.workerId && gained.has(workKey({ connector, task: task ?? connectorTask }));
+    });
     const stopping = [...losing].map(name => this.supervisor(name).sync());
     for (const name of gaining) if (!losing.has(name)) void this.supervisor(name).sync();
     let done = false;
