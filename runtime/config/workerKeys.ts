@@ -321,6 +321,14 @@ export const workerKeys = {
     importance: 'LOW',
     documentation: 'Algorithm of the key by which workers of a cluster sign their requests.',
   },
+  'inter.worker.key.size': {
+    type: 'INT',
+    default: null,
+    min: 8,
+    importance: 'LOW',
+    documentation:
+      'Bits of the key by which workers of a cluster sign their requests. Unset: what its algorithm takes.',
+  },
   'inter.worker.signature.algorithm': {
     type: 'STRING',
     default: 'HmacSHA256',

@@ -368,13 +368,16 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     if (this.#keyTimer !== null) clearTimeout(this.#keyTimer);
     if (!this.#member.isLeader || !this.#member.isSessioned) return;
     const { configs } = this.parts;
-    const ttlMs = this.options.config['inter.worker.key.ttl.ms'];
-    const algorithm = this.options.config['inter.worker.key.generation.algorithm'] as SignatureAlgorithm;
+    const { config } = this.options;
+    const ttlMs = config['inter.worker.key.ttl.ms'];
+    const algorithm = config['inter.worker.key.generation.algorithm'] as SignatureAlgorithm;
     const ageMs = Date.now() - (configs.state.sessionKey?.createdMs ?? 0);
     if (ageMs >= ttlMs) {
-      configs.writeAsLeader([sessionKeyRecord(newSessionKey(algorithm, Date.now()))]).catch(error => {
-        this.options.logger.error({ err: error }, 'the session key could not be written, it is tried again');
-      });
+      configs
+        .writeAsLeader([sessionKeyRecord(newSessionKey(algorithm, config['inter.worker.key.size'], Date.now()))])
+        .catch(error => {
+          this.options.logger.error({ err: error }, 'the session key could not be written, it is tried again');
+        });
     }
     const nextMs = ageMs >= ttlMs ? Math.min(ttlMs, keyRetryMs) : ttlMs - ageMs;
     this.#keyTimer = setTimeout(() => this.#keepSessionKey(), nextMs);

@@ -10,9 +10,10 @@ const keyBytes: Readonly<Record<SignatureAlgorithm, number>> = {
   HmacSHA512: 64,
 };
 
-/** As long as Java makes them. */
-export function newSessionKey(algorithm: SignatureAlgorithm, nowMs: number): SessionKey {
-  return { key: randomBytes(keyBytes[algorithm]), algorithm, createdMs: nowMs };
+/** `keyBits` null = as many as Java takes. */
+export function newSessionKey(algorithm: SignatureAlgorithm, keyBits: number | null, nowMs: number): SessionKey {
+  const bytes = keyBits === null ? keyBytes[algorithm] : Math.ceil(keyBits / 8);
+  return { key: randomBytes(bytes), algorithm, createdMs: nowMs };
 }
 
 /** The algorithm is that of the request; the key's own says how it was made. */

@@ -22,13 +22,14 @@ test('signatures are those of Java over the body, whatever the algorithm of the 
 
 test('another body, another key, another algorithm and what is no signature are refused', () => {
   const algorithm = 'HmacSHA512';
-  const key = newSessionKey(algorithm, 1);
+  const key = newSessionKey(algorithm, null, 1);
   assert.equal(key.key.length, 64);
   assert.equal(key.algorithm, algorithm);
+  assert.equal(newSessionKey(algorithm, 256, 1).key.length, 32);
   const body = Buffer.from('[]');
   assert.ok(isSignedBy(key, algorithm, body, sign(key, algorithm, body)));
   assert.ok(!isSignedBy(key, algorithm, Buffer.from('[{}]'), sign(key, algorithm, body)));
-  assert.ok(!isSignedBy(newSessionKey(algorithm, 1), algorithm, body, sign(key, algorithm, body)));
+  assert.ok(!isSignedBy(newSessionKey(algorithm, null, 1), algorithm, body, sign(key, algorithm, body)));
   assert.ok(!isSignedBy(key, 'HmacSHA256', body, sign(key, algorithm, body)));
   assert.ok(!isSignedBy(key, algorithm, body, 'bm90IGEgc2lnbmF0dXJl'));
   assert.ok(!isSignedBy(key, algorithm, body, ''));
