@@ -141,7 +141,7 @@ export function environmentConfig(environment: Readonly<Record<string, string | 
 const clientKey =
   /^(bootstrap\.servers$|security\.|ssl\.|sasl\.|client\.|request\.timeout\.ms$|retry\.|retries$|reconnect\.|connections\.|socket\.|metadata\.)/;
 const passedOn =
-  /^(producer|consumer|admin|key\.converter|value\.converter|header\.converter|config\.providers|listeners\.https|config\.storage|offset\.storage|status\.storage|schema\.registry|basic\.auth|bearer\.auth|topic\.creation)\./;
+  /^(producer|consumer|admin|key\.converter|value\.converter|header\.converter|config\.providers|(?:admin\.)?listeners\.https|config\.storage|offset\.storage|status\.storage|schema\.registry|basic\.auth|bearer\.auth|topic\.creation)\./;
 /** Keys of the JVM worker under a prefix that is passed on, which still mean nothing here. */
 const meaningless = /^offset\.storage\.file\.filename$/;
 

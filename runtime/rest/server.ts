@@ -73,7 +73,7 @@ export class RestServer {
       });
       server.#advertised = main[listeners.main.indexOf(listeners.advertised)]!;
       if (listeners.admin.length > 0) {
-        await server.#listen(listeners.admin, app => loggerRoutes(app, server.#context()));
+        await server.#listen(listeners.admin, app => loggerRoutes(app, server.#context()), 'admin');
       }
       if (listeners.readOnly.length > 0) {
         await server.#listen(listeners.readOnly, app => {
@@ -116,7 +116,11 @@ export class RestServer {
     await Promise.all(this.#servers.map(server => server.close()));
   }
 
-  async #listen(listeners: readonly Listener[], addRoutes: (app: FastifyInstance) => void): Promise<HttpServer[]> {
+  async #listen(
+    listeners: readonly Listener[],
+    addRoutes: (app: FastifyInstance) => void,
+    kind: 'main' | 'admin' = 'main',
+  ): Promise<HttpServer[]> {
     const { config } = this.#options;
     const app = this.#application();
     this.#apps.push(app);
@@ -124,7 +128,7 @@ export class RestServer {
     await app.ready();
     const servers: HttpServer[] = [];
     for (const listener of listeners) {
-      const tls = () => serverTls(config);
+      const tls = () => serverTls(config, kind);
       const server = await HttpServer.listen(listener, tls, (request, reply) => app.routing(request, reply));
       servers.push(server);
       this.#servers.push(server);

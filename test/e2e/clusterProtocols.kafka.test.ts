@@ -85,7 +85,7 @@ test('the key of requests between workers is renewed, and log levels reach all w
   type Levels = Record<string, { level: string }>;
   const level = async (worker: WorkerProcess, name: string): Promise<string | undefined> =>
     (await worker.request<Levels>('GET', '/admin/loggers'))[name]?.level;
-  await second.request('PUT', '/admin/loggers/connector.rows-0?scope=cluster', { level: 'DEBUG' });
+  await second.request('PUT', '/admin/loggers/connector.rows-0?scope=CLUSTER', { level: 'DEBUG' });
   await waitUntil('the other has the level', waitMs, async () => (await level(first, 'connector.rows-0')) === 'DEBUG');
   await second.request('PUT', '/admin/loggers/connector.rows-0?scope=worker', { level: 'WARN' });
   assert.equal(await level(second, 'connector.rows-0'), 'WARN');
