@@ -15,6 +15,10 @@ export interface MBean {
 const same = (prefix: string, attributes: readonly string[]): Record<string, string> =>
   Object.fromEntries(attributes.map(name => [name, `kafka_connect_${prefix}_${name.replaceAll('-', '_')}`]));
 
+/** Texts, which are labels here of a metric that is always 1. */
+const labelled = (metric: string, attributes: readonly string[]): Record<string, string> =>
+  Object.fromEntries(attributes.map(name => [name, `${metric}{${name.replaceAll('-', '_')}="…"}`]));
+
 const rate = (metric: string): string => `rate(${metric}[1m])`;
 const share = (status: string): string =>
   `sum_over_time(kafka_connect_connector_task_status{status="${status}"}[5m]) / on(instance, job) group_left count_over_time(up[5m])`;
@@ -44,7 +48,6 @@ function ofTasks(type: string): Record<string, string> {
 const ownAdditions: readonly string[] = [
   'source_record_write_bytes_total',
   'sink_record_read_bytes_total',
-  'sink_record_lag_max',
   'source_record_lag_ms_avg',
   'source_record_lag_ms_max',
   'offset_commit_success_total',
@@ -102,12 +105,12 @@ export const mbeans: readonly MBean[] = [
   },
   {
     type: 'connector-metrics,connector=*',
-    attributes: Object.fromEntries(
-      ['connector-class', 'connector-type', 'connector-version', 'status'].map(name => [
-        name,
-        `kafka_connect_connector_info{${name.replaceAll('-', '_')}="…"}`,
-      ]),
-    ),
+    attributes: labelled('kafka_connect_connector_info', [
+      'connector-class',
+      'connector-type',
+      'connector-version',
+      'status',
+    ]),
   },
   {
     type: 'connector-task-metrics,connector=*,task=*',
@@ -116,9 +119,25 @@ export const mbeans: readonly MBean[] = [
       'running-ratio': share('running'),
       'pause-ratio': share('paused'),
       ...ofTasks('connector_task'),
+      ...labelled(`${task}_info`, [
+        'connector-class',
+        'connector-type',
+        'connector-version',
+        'task-class',
+        'task-version',
+        ...['key', 'value', 'header'].flatMap(role => [`${role}-converter-class`, `${role}-converter-version`]),
+      ]),
       'offset-commit-success-percentage': percentage('success'),
       'offset-commit-failure-percentage': percentage('failure'),
     },
+  },
+  {
+    type: 'connector-transform-metrics,connector=*,task=*,transform=*',
+    attributes: labelled('kafka_connect_connector_transform_info', ['transform-class', 'transform-version']),
+  },
+  {
+    type: 'connector-predicate-metrics,connector=*,task=*,predicate=*',
+    attributes: labelled('kafka_connect_connector_predicate_info', ['predicate-class', 'predicate-version']),
   },
   {
     type: 'source-task-metrics,connector=*,task=*',
@@ -152,7 +171,6 @@ export const furtherMetrics: Readonly<Record<string, string>> = {
     'When what failed and waits is restarted, ms since the epoch; task is empty for a connector.',
   [`${sourceTask}_source_record_write_bytes_total`]: taskCounters.source_record_write_bytes_total.help,
   [`${sinkTask}_sink_record_read_bytes_total`]: taskCounters.sink_record_read_bytes_total.help,
-  [`${sinkTask}_sink_record_lag_max`]: taskGauges.sink_record_lag_max.help,
   [`${sourceTask}_source_record_lag_ms_avg`]: `${taskTimings.source_record_lag_ms.help}, average.`,
   [`${sourceTask}_source_record_lag_ms_max`]: `${taskTimings.source_record_lag_ms.help}, maximum.`,
   [`${task}_offset_commit_success_total`]: taskCounters.offset_commit_success_total.help,

@@ -4,6 +4,7 @@
  * `millrace_sink_task_<name>`.
  */
 import type { Counter, Gauge, Registry } from 'prom-client';
+import type { SetValue } from './setValue.ts';
 import type { TaskSnapshot, TimingSnapshot } from './taskMeter.ts';
 import {
   type TaskCounter,
@@ -15,6 +16,7 @@ import {
   timingName,
   timingParts,
 } from './taskMetricNames.ts';
+import { fillTaskPlugins, type TaskPlugins } from './taskPlugins.ts';
 
 export interface TaskId {
   readonly connector: string;
@@ -24,9 +26,8 @@ export interface TaskId {
 /** Who runs what now; asked for at each scrape. */
 export interface ConnectorState {
   readonly name: string;
-  readonly className: string;
   readonly type: string;
-  readonly version: string | null;
+  readonly plugins: TaskPlugins;
   readonly state: string;
   /** Whether the connector itself is this worker's; its tasks may be without it. */
   readonly runsHere: boolean;
@@ -216,12 +217,12 @@ export class WorkerMetrics {
             : connector.tasks.filter(t => t.state.toLowerCase() === state).length;
         set(`${prefix}_connector_${state}_task_count`, `Tasks by state: ${state}.`, labels, count);
       }
-      const { className, type, version, state, runsHere } = connector;
+      const { type, plugins, state, runsHere } = connector;
       const info = {
         ...labels,
-        connector_class: className,
+        connector_class: plugins.connector.className,
         connector_type: type,
-        connector_version: version ?? '',
+        connector_version: plugins.connector.version ?? '',
         status: state.toLowerCase(),
       };
       const help = 'Class, type, version and state of a connector; always 1.';
@@ -233,6 +234,7 @@ export class WorkerMetrics {
           { ...labels, task: String(task.task), status: task.state.toLowerCase() },
           1,
         );
+        fillTaskPlugins(set, { ...labels, task: String(task.task) }, type, plugins);
       }
     }
   }
@@ -240,9 +242,6 @@ export class WorkerMetrics {
 
 /** Of what has no value yet, such as the lag of an event loop that was not measured before. */
 const withoutNaN = (text: string): string => text.replace(/^\S.* Nan\n/gim, '');
-
-/** Everything was reset before: adding sets. */
-type SetValue = (name: string, help: string, labels: Record<string, string>, value: number) => void;
 
 function isCounter(name: string): boolean {
   return name.endsWith('_total') || /_task_error_(total_|deadletterqueue_)/.test(name);

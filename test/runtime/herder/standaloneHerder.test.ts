@@ -16,6 +16,7 @@ const waitMs = 10_000;
 const modules = [
   '../../../runtime/config/providers/index.ts',
   '../../../runtime/converters/index.ts',
+  '../../../runtime/transforms/index.ts',
   './scriptedPlugin.ts',
 ];
 
@@ -267,4 +268,35 @@ test('where topics are not tracked, or not to be forgotten, who asks is told', a
   const kept = await startHerder(t, await folder(t), { 'topic.tracking.allow.reset': 'false' });
   assert.deepEqual(kept.activeTopics('c'), []);
   await assert.rejects(kept.resetActiveTopics('c'), forbidden('Topic tracking reset is disabled.'));
+});
+
+test('metrics name the plugins that tasks work with, the worker’s converters too', async t => {
+  const metrics = new WorkerMetrics();
+  const herder = await startHerder(t, await folder(t), {}, { metrics });
+  const config = configOf('plugged', {
+    'value.converter': 'StringConverter',
+    transforms: 'route',
+    'transforms.route.type': 'RegexRouter',
+    'transforms.route.regex': 'a',
+    'transforms.route.replacement': 'b',
+  });
+  await herder.createConnector({ name: 'plugged', config, initialState: 'RUNNING' });
+  await reaches(herder, 'plugged', 'RUNNING RUNNING');
+  const text = await metrics.render();
+  const info = /^kafka_connect_connector_task_info\{connector="plugged",task="0",(.*)\} 1$/m.exec(text)?.[1] ?? '';
+  for (const label of [
+    'connector_class="test.ScriptedConnector"',
+    'task_class="test.ScriptedTask"',
+    'task_version="1.2.3"',
+    'key_converter_class="org.apache.kafka.connect.json.JsonConverter"',
+    'value_converter_class="org.apache.kafka.connect.storage.StringConverter"',
+    'header_converter_class="org.apache.kafka.connect.storage.SimpleHeaderConverter"',
+  ]) {
+    assert.ok(info.split(',').includes(label), `${label} not in ${info}`);
+  }
+  const transform = 'transform="route",transform_class="org.apache.kafka.connect.transforms.RegexRouter"';
+  assert.match(
+    text,
+    new RegExp(`^kafka_connect_connector_transform_info\\{connector="plugged",task="0",${transform}`, 'm'),
+  );
 });
