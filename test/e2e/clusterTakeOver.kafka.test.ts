@@ -1,4 +1,4 @@
-/** What a worker that is gone ran does not seem to run on, however long another takes to start it. */
+/** A worker that is gone: what it ran does not seem to run on, and who asked it for something does not wait for its answer. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -59,4 +59,32 @@ test('a connector that starts slowly elsewhere does not read RUNNING on the work
   assert.deepEqual(await seenOn(host), []);
   await writeFile(gate, '');
   await cluster.settled(first, 4, [first], waitMs);
+});
+
+test('a request that was sent on to a leader that is halted is answered once another leads', async t => {
+  const cluster = ClusterProcesses.create(t, [
+    ...plainJson,
+    `session.timeout.ms=${sessionMs}`,
+    'heartbeat.interval.ms=1000',
+    'task.threads=0',
+  ]);
+  const leader = await cluster.addWorker();
+  const other = await cluster.addWorker();
+  const change = (): Promise<Response> =>
+    fetch(`${other.url}/connectors/c/config`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ 'connector.class': 'millrace.DatagenSource', topic: `${cluster.groupId}-c` }),
+      signal: AbortSignal.timeout(waitMs),
+    });
+  process.kill(leader.pid, 'SIGSTOP');
+  try {
+    const halted = await change();
+    assert.equal(halted.status, 503);
+    assert.match(await halted.text(), /does not answer: it left the cluster, or leads no more/);
+    assert.ok(halted.headers.has('retry-after'));
+    assert.equal((await change()).status, 201);
+  } finally {
+    process.kill(leader.pid, 'SIGCONT');
+  }
 });

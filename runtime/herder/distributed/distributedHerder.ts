@@ -217,7 +217,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     if (this.owns(connector, task)) return;
     if (!this.#member.isLeader) throw this.#toLeader();
     const url = this.#member.ownerUrl(workKey({ connector, task: task ?? connectorTask }));
-    if (url !== null) throw new ForwardRequest(url);
+    if (url !== null) throw new ForwardRequest(url, this.#member.whileThere(url));
     throw new ConnectError(
       'REQUEST_CONFLICT',
       'Cannot complete request because of a conflicting operation (e.g. worker rebalance): no worker runs it at the moment',
@@ -267,7 +267,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
 
   #toLeader(): Error {
     const url = this.#member.leaderUrl;
-    if (url !== null) return new ForwardRequest(url);
+    if (url !== null) return new ForwardRequest(url, this.#member.whileThere(url));
     return new ConnectError(
       'REQUEST_CONFLICT',
       'Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway.',
@@ -395,8 +395,8 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     if (url === null) return false;
     const sessionKey = this.#member.isSessioned ? this.parts.configs.state.sessionKey : null;
     const algorithm = this.options.config['inter.worker.signature.algorithm'] as SignatureAlgorithm;
-    const client = this.#client;
-    await askLeader({ client, url, method, path: `connectors/${path}`, body, sessionKey, algorithm, signal });
+    const request = { client: this.#client, url, method, path: `connectors/${path}`, body, sessionKey, algorithm };
+    await askLeader({ ...request, signal: AbortSignal.any([signal, this.#member.whileThere(url)]) });
     return true;
   }
 
