@@ -233,7 +233,7 @@ export const workerKeys = {
     min: -1,
     importance: 'MEDIUM',
     documentation:
-      'How often in a row a failed task is restarted by itself, with exponential back-off. 0: never, as in Kafka Connect. -1: without end. May also be set for one connector.',
+      'How often in a row a failed task is restarted by itself, with exponential back-off; not where the error needs the user, as a poison record does. 0: never, as in Kafka Connect. -1: without end. May also be set for one connector.',
   },
   'errors.restart.delay.initial.ms': {
     type: 'LONG',
