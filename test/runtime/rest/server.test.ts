@@ -32,7 +32,11 @@ test('before the worker is ready: health says so; other headers, CORS and the Op
   const get = (path: string, init?: RequestInit) => fetch(server.url + path, init);
   const health = await get('/health');
   assert.equal(health.status, 503);
-  assert.deepEqual(await health.json(), { status: 'starting', message: 'Worker is still starting up.' });
+  const { status, message } = (await health.json()) as { status: string; message: string };
+  assert.equal(status, 'starting');
+  assert.match(message, /^Worker is still starting up\. The worker is currently reading plugins, which began at 2/);
+  server.starting('waiting for the broker');
+  assert.match(await (await get('/health')).text(), /currently waiting for the broker, which began at 2/);
   const connectors = await get('/connectors', { headers: { origin: 'http://ui.example' } });
   assert.equal(connectors.status, 503);
   assert.deepEqual(await connectors.json(), { error_code: 503, message: 'Worker is still starting up.' });
