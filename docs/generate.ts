@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { ConfigKeys, Plugin, PluginModule } from '../runtime/api/index.ts';
 import { workerKeys } from '../runtime/config/workerKeys.ts';
 import { furtherMetrics, mbeans } from '../runtime/metrics/mbeans.ts';
-import { taskCounters, taskGauges, taskTimings, timingName } from '../runtime/metrics/taskMetricNames.ts';
+import { taskCounters, taskGauges, taskTimings, timingName, timingParts } from '../runtime/metrics/taskMetricNames.ts';
 import { errorCodes } from '../schemas/errorCodes.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -64,7 +64,7 @@ function metricTable(): string {
   for (const [name, { type, help }] of Object.entries(taskGauges)) push('gauge', type, name, help);
   for (const name of Object.keys(taskTimings) as (keyof typeof taskTimings)[]) {
     const { type, help } = taskTimings[name];
-    for (const part of ['avg', 'max'] as const) push('gauge', type, timingName(name, part), `${help}, ${part}.`);
+    for (const part of timingParts(name)) push('gauge', type, timingName(name, part), `${help}, ${part}.`);
   }
   const lines = rows.map(([name, kind, help]) => `| \`${name}\` | ${kind} | ${cell(help)} |`);
   return ['| Metric | Kind | Meaning |', '| --- | --- | --- |', ...lines].join('\n');

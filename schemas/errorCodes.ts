@@ -51,8 +51,10 @@ export const errorCodes = {
   BROKER_AUTHENTICATION_FAILED:
     'A broker refused the credentials, or does not speak the configured security.protocol. Check security.protocol, sasl.* and ssl.* of the client.',
   BROKER_CONFIG_INVALID: 'A Kafka client setting is missing or invalid. The message names the key.',
+  BROKER_NOT_AUTHORIZED:
+    'The user of a Kafka client may not do what a request asks for. The message names it: grant the permission (ACL), or use other credentials.',
   BROKER_REQUEST_FAILED:
-    'A broker refused a request, for a reason of its own that the message gives (permissions, limits, settings of the topic).',
+    'A broker refused a request, for a reason of its own that the message gives (limits, settings of the topic).',
   BROKER_TOPIC_UNKNOWN:
     'A topic or partition does not exist. Create it, or allow its creation with topic.creation.* or auto.create.topics.enable of the broker.',
   BROKER_RECORD_TOO_LARGE:

@@ -3,7 +3,7 @@
  * health can be asked while the broker is still waited for.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { ConnectError, type Logger } from '../api/index.ts';
+import { ConnectError } from '../api/index.ts';
 import { EmbeddedRegistry } from '../broker/embedded/embeddedRegistry.ts';
 import { registryApi } from '../broker/embedded/registryApi.ts';
 import type { IgnoredKey } from '../config/loadWorkerConfig.ts';
@@ -114,7 +114,7 @@ async function start(
     scheme: rest.scheme,
     ...given,
   };
-  const herder = await untilReachable(() => kind.start(options), logger);
+  const herder = await untilReachable(() => kind.start(options), rest, given);
   rest.ready(herder);
   logger.info({ url: rest.url, broker: brokerText(config) }, `worker is ready: ${rest.url}`);
   await kind.started(herder);
@@ -122,7 +122,12 @@ async function start(
 }
 
 /** A broker that is started together with the worker may come later; one that does not come ends the worker with its error. */
-async function untilReachable<T>(attempt: () => Promise<T>, logger: Logger): Promise<T> {
+async function untilReachable<T>(
+  attempt: () => Promise<T>,
+  rest: RestServer,
+  { logger, secrets }: Pick<StartOptions, 'logger' | 'secrets'>,
+): Promise<T> {
+  rest.starting('starting connectors');
   const deadline = Date.now() + brokerWaitMs;
   for (let retryMs = brokerRetryMs; ; retryMs = Math.min(2 * retryMs, maxBrokerRetryMs)) {
     try {
@@ -131,6 +136,7 @@ async function untilReachable<T>(attempt: () => Promise<T>, logger: Logger): Pro
       if (!(error instanceof ConnectError && error.retriable) || Date.now() > deadline) throw error;
       const message = `worker cannot start yet and tries again in ${retryMs / 1000} s: ${error.message}`;
       logger.warn({ code: error.code }, message);
+      rest.starting(`waiting for the broker (${secrets.mask(error.message)})`);
       await wait(Math.min(retryMs, Math.max(0, deadline - Date.now())));
     }
   }

@@ -38,6 +38,7 @@ export function loadWorkerConfig(sources: WorkerConfigSources): LoadedWorkerConf
   Object.assign(raw, checked);
   const { values, errors } = workerConfigDef.parse(checked);
   if (errors.length > 0) throw invalid(errors.map(error => error.message));
+  requireOwnSignature(values);
   const groupId = values['group.id'];
   const broker = brokerSettings(values, raw);
   const config: WorkerConfig = {
@@ -108,6 +109,16 @@ function formatOf(name: string, key: ConfigKey, errors: string[]): (value: unkno
   };
 }
 
+/** Workers of a cluster have the same settings: this one must accept what it sends. */
+function requireOwnSignature(values: ConfigValues<typeof workerKeys>): void {
+  const own = values['inter.worker.signature.algorithm'];
+  const accepted = values['inter.worker.verification.algorithms'];
+  if (accepted.includes(own)) return;
+  throw invalid([
+    `Invalid value ${accepted.join(', ')} for configuration inter.worker.verification.algorithms: ${own}, which is inter.worker.signature.algorithm, is missing`,
+  ]);
+}
+
 function invalid(messages: readonly string[]): ConnectError {
   return new ConnectError('CONFIG_INVALID', `the worker configuration is invalid: ${messages.join('; ')}`);
 }
@@ -130,7 +141,7 @@ export function environmentConfig(environment: Readonly<Record<string, string | 
 const clientKey =
   /^(bootstrap\.servers$|security\.|ssl\.|sasl\.|client\.|request\.timeout\.ms$|retry\.|retries$|reconnect\.|connections\.|socket\.|metadata\.)/;
 const passedOn =
-  /^(producer|consumer|admin|key\.converter|value\.converter|header\.converter|config\.providers|listeners\.https|config\.storage|offset\.storage|status\.storage|schema\.registry|basic\.auth|bearer\.auth|topic\.creation)\./;
+  /^(producer|consumer|admin|key\.converter|value\.converter|header\.converter|config\.providers|(?:admin\.)?listeners\.https|config\.storage|offset\.storage|status\.storage|schema\.registry|basic\.auth|bearer\.auth|topic\.creation)\./;
 /** Keys of the JVM worker under a prefix that is passed on, which still mean nothing here. */
 const meaningless = /^offset\.storage\.file\.filename$/;
 

@@ -3,6 +3,13 @@
  * `--help` and the documentation.
  */
 import { type ConfigKeys, configDef } from '../api/configDef.ts';
+import { signatureAlgorithms } from './signatureAlgorithms.ts';
+
+const unknownAlgorithm = (names: readonly string[]): string | null => {
+  const known: readonly string[] = signatureAlgorithms;
+  const stranger = names.find(name => !known.includes(name));
+  return stranger === undefined ? null : `${stranger} is none of: ${known.join(', ')}`;
+};
 
 export const workerKeys = {
   'bootstrap.servers': {
@@ -226,7 +233,7 @@ export const workerKeys = {
     min: -1,
     importance: 'MEDIUM',
     documentation:
-      'How often in a row a failed task is restarted by itself, with exponential back-off. 0: never, as in Kafka Connect. -1: without end. May also be set for one connector.',
+      'How often in a row a failed task is restarted by itself, with exponential back-off; not where the error needs the user, as a poison record does. 0: never, as in Kafka Connect. -1: without end. May also be set for one connector.',
   },
   'errors.restart.delay.initial.ms': {
     type: 'LONG',
@@ -310,22 +317,32 @@ export const workerKeys = {
   'inter.worker.key.generation.algorithm': {
     type: 'STRING',
     default: 'HmacSHA256',
-    oneOf: ['HmacSHA256'],
+    oneOf: signatureAlgorithms,
     importance: 'LOW',
     documentation: 'Algorithm of the key by which workers of a cluster sign their requests.',
+  },
+  'inter.worker.key.size': {
+    type: 'INT',
+    default: null,
+    min: 8,
+    importance: 'LOW',
+    documentation:
+      'Bits of the key by which workers of a cluster sign their requests. Unset: what its algorithm takes.',
   },
   'inter.worker.signature.algorithm': {
     type: 'STRING',
     default: 'HmacSHA256',
-    oneOf: ['HmacSHA256'],
+    oneOf: signatureAlgorithms,
     importance: 'LOW',
     documentation: 'Algorithm by which this worker signs requests to others of its cluster.',
   },
   'inter.worker.verification.algorithms': {
     type: 'LIST',
     default: 'HmacSHA256',
+    check: unknownAlgorithm,
     importance: 'LOW',
-    documentation: 'Algorithms of signatures that this worker accepts from others of its cluster.',
+    documentation:
+      'Algorithms of signatures that this worker accepts from others of its cluster; inter.worker.signature.algorithm is one of them.',
   },
   'plugin.path': {
     type: 'LIST',

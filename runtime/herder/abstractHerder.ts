@@ -29,6 +29,7 @@ import {
   targetRecord,
   taskRecords,
 } from './stores/configState.ts';
+import { taskPlugins } from './taskPlugins.ts';
 import type { ConfigInfos, ConfigKeyInfo } from './validation/configInfos.ts';
 
 export abstract class AbstractHerder {
@@ -345,14 +346,11 @@ export abstract class AbstractHerder {
     const { statuses, worker } = this.parts;
     const states = this.connectors().map(name => {
       const { config, type } = this.connectorInfo(name);
-      const className = config['connector.class'] ?? '';
-      const plugin = worker.plugins.find(className, 'source', 'sink');
       const own = statuses.taskStatuses(name).filter(({ id }) => this.owns(name, id));
       return {
         name,
-        className: plugin?.className ?? className,
         type,
-        version: plugin?.version ?? null,
+        plugins: taskPlugins(config, this.options.config, worker.plugins),
         state: statuses.connectorStatus(name)?.state ?? 'UNASSIGNED',
         runsHere: this.owns(name, null),
         tasks: own.map(({ id, state }) => ({ task: id, state })),

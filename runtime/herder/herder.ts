@@ -4,6 +4,7 @@
  */
 import type { Config } from '../api/connector.ts';
 import type { SourceOffset, SourcePartition } from '../api/record.ts';
+import type { SignatureAlgorithm } from '../config/signatureAlgorithms.ts';
 import type { SessionKey } from './stores/configState.ts';
 import type { State } from './stores/statusState.ts';
 import type { ConfigInfos, ConfigKeyInfo } from './validation/configInfos.ts';
@@ -73,7 +74,7 @@ export interface WorkerStage {
 export interface InternalRequests {
   /** How requests are signed; null = no key is known yet, 'unsigned' = the cluster's protocol does without. */
   sessionKey(): SessionKey | null | 'unsigned';
-  readonly algorithms: readonly string[];
+  readonly algorithms: readonly SignatureAlgorithm[];
   /** From the owner of a connector, to the leader. */
   putTaskConfigs(name: string, configs: readonly Config[]): Promise<void>;
   /** From a worker whose task is about to start, to the leader: earlier tasks of the source can write no more. */

@@ -2,7 +2,7 @@
  * Kafka Connect's MBeans, attribute by attribute, and what of /metrics says the same: for users who bring boards and alerts. The page docs/metrics.md is made
  * from it, and a test compares it with what /metrics serves.
  */
-import { taskCounters, taskGauges, taskTimings, timingName } from './taskMetricNames.ts';
+import { taskCounters, taskGauges, taskTimings, timingName, timingParts } from './taskMetricNames.ts';
 
 export interface MBean {
   /** What stands after `kafka.connect:type=`. */
@@ -14,6 +14,10 @@ export interface MBean {
 /** An attribute under its own name after the exporters' rule. */
 const same = (prefix: string, attributes: readonly string[]): Record<string, string> =>
   Object.fromEntries(attributes.map(name => [name, `kafka_connect_${prefix}_${name.replaceAll('-', '_')}`]));
+
+/** Texts, which are labels here of a metric that is always 1. */
+const labelled = (metric: string, attributes: readonly string[]): Record<string, string> =>
+  Object.fromEntries(attributes.map(name => [name, `${metric}{${name.replaceAll('-', '_')}="…"}`]));
 
 const rate = (metric: string): string => `rate(${metric}[1m])`;
 const share = (status: string): string =>
@@ -35,7 +39,7 @@ function ofTasks(type: string): Record<string, string> {
       .map(([name]) => name),
     ...(Object.keys(taskTimings) as (keyof typeof taskTimings)[])
       .filter(name => taskTimings[name].type === type)
-      .flatMap(name => [timingName(name, 'avg'), timingName(name, 'max')]),
+      .flatMap(name => timingParts(name).map(part => timingName(name, part))),
   ].filter(name => !ownAdditions.includes(name));
   return Object.fromEntries(names.map(name => [name.replaceAll('_', '-'), `kafka_connect_${type}_${name}`]));
 }
@@ -44,7 +48,6 @@ function ofTasks(type: string): Record<string, string> {
 const ownAdditions: readonly string[] = [
   'source_record_write_bytes_total',
   'sink_record_read_bytes_total',
-  'sink_record_lag_max',
   'source_record_lag_ms_avg',
   'source_record_lag_ms_max',
   'offset_commit_success_total',
@@ -54,6 +57,7 @@ const ownAdditions: readonly string[] = [
 const sourceTask = 'kafka_connect_source_task';
 const sinkTask = 'kafka_connect_sink_task';
 const task = 'kafka_connect_connector_task';
+const rebalances = 'kafka_connect_worker_rebalance_completed_rebalances_total';
 const percentage = (what: 'success' | 'failure'): string =>
   `rate(${task}_offset_commit_${what}_total[5m]) / (rate(${task}_offset_commit_success_total[5m]) + rate(${task}_offset_commit_failure_total[5m]))`;
 
@@ -87,13 +91,26 @@ export const mbeans: readonly MBean[] = [
     },
   },
   {
+    type: 'connect-coordinator-metrics',
+    attributes: {
+      ...same('coordinator', ['assigned-connectors', 'assigned-tasks']),
+      'join-total': rebalances,
+      'join-rate': rate(rebalances),
+      'rebalance-total': rebalances,
+      'rebalance-rate-per-hour': `3600 * rate(${rebalances}[1h])`,
+      'rebalance-latency-avg': 'kafka_connect_worker_rebalance_rebalance_avg_time_ms',
+      'rebalance-latency-max': 'kafka_connect_worker_rebalance_rebalance_max_time_ms',
+      'last-rebalance-seconds-ago': 'kafka_connect_worker_rebalance_time_since_last_rebalance_ms / 1000',
+    },
+  },
+  {
     type: 'connector-metrics,connector=*',
-    attributes: Object.fromEntries(
-      ['connector-class', 'connector-type', 'connector-version', 'status'].map(name => [
-        name,
-        `kafka_connect_connector_info{${name.replaceAll('-', '_')}="…"}`,
-      ]),
-    ),
+    attributes: labelled('kafka_connect_connector_info', [
+      'connector-class',
+      'connector-type',
+      'connector-version',
+      'status',
+    ]),
   },
   {
     type: 'connector-task-metrics,connector=*,task=*',
@@ -102,9 +119,25 @@ export const mbeans: readonly MBean[] = [
       'running-ratio': share('running'),
       'pause-ratio': share('paused'),
       ...ofTasks('connector_task'),
+      ...labelled(`${task}_info`, [
+        'connector-class',
+        'connector-type',
+        'connector-version',
+        'task-class',
+        'task-version',
+        ...['key', 'value', 'header'].flatMap(role => [`${role}-converter-class`, `${role}-converter-version`]),
+      ]),
       'offset-commit-success-percentage': percentage('success'),
       'offset-commit-failure-percentage': percentage('failure'),
     },
+  },
+  {
+    type: 'connector-transform-metrics,connector=*,task=*,transform=*',
+    attributes: labelled('kafka_connect_connector_transform_info', ['transform-class', 'transform-version']),
+  },
+  {
+    type: 'connector-predicate-metrics,connector=*,task=*,predicate=*',
+    attributes: labelled('kafka_connect_connector_predicate_info', ['predicate-class', 'predicate-version']),
   },
   {
     type: 'source-task-metrics,connector=*,task=*',
@@ -138,7 +171,6 @@ export const furtherMetrics: Readonly<Record<string, string>> = {
     'When what failed and waits is restarted, ms since the epoch; task is empty for a connector.',
   [`${sourceTask}_source_record_write_bytes_total`]: taskCounters.source_record_write_bytes_total.help,
   [`${sinkTask}_sink_record_read_bytes_total`]: taskCounters.sink_record_read_bytes_total.help,
-  [`${sinkTask}_sink_record_lag_max`]: taskGauges.sink_record_lag_max.help,
   [`${sourceTask}_source_record_lag_ms_avg`]: `${taskTimings.source_record_lag_ms.help}, average.`,
   [`${sourceTask}_source_record_lag_ms_max`]: `${taskTimings.source_record_lag_ms.help}, maximum.`,
   [`${task}_offset_commit_success_total`]: taskCounters.offset_commit_success_total.help,

@@ -3,12 +3,9 @@
  * thread and given to WorkerMetrics.
  */
 import type { TaskMetrics } from '../api/taskMetrics.ts';
-import type { TaskCounter, TaskGauge, TaskTiming } from './taskMetricNames.ts';
+import type { TaskCounter, TaskGauge, TaskTiming, TimingPart } from './taskMetricNames.ts';
 
-export interface TimingSnapshot {
-  readonly avg: number;
-  readonly max: number;
-}
+export type TimingSnapshot = Readonly<Record<TimingPart, number>>;
 
 export interface TaskSnapshot {
   readonly counters: Readonly<Partial<Record<TaskCounter, number>>>;
@@ -71,15 +68,18 @@ class TimingWindows {
   #start = 0;
   #sum = 0;
   #count = 0;
+  #min = Number.POSITIVE_INFINITY;
   #max = 0;
   #beforeSum = 0;
   #beforeCount = 0;
+  #beforeMin = Number.POSITIVE_INFINITY;
   #beforeMax = 0;
 
   add(value: number, now: number): void {
     this.#turn(now);
     this.#sum += value;
     this.#count++;
+    if (value < this.#min) this.#min = value;
     if (value > this.#max) this.#max = value;
   }
 
@@ -87,6 +87,7 @@ class TimingWindows {
     this.#turn(now);
     const count = this.#count + this.#beforeCount;
     return {
+      min: count === 0 ? 0 : Math.min(this.#min, this.#beforeMin),
       avg: count === 0 ? 0 : (this.#sum + this.#beforeSum) / count,
       max: Math.max(this.#max, this.#beforeMax),
     };
@@ -98,9 +99,11 @@ class TimingWindows {
     const recent = age < 2 * windowMs;
     this.#beforeSum = recent ? this.#sum : 0;
     this.#beforeCount = recent ? this.#count : 0;
+    this.#beforeMin = recent ? this.#min : Number.POSITIVE_INFINITY;
     this.#beforeMax = recent ? this.#max : 0;
     this.#sum = 0;
     this.#count = 0;
+    this.#min = Number.POSITIVE_INFINITY;
     this.#max = 0;
     this.#start = now;
   }

@@ -40,7 +40,7 @@ export const taskGauges = {
   last_error_timestamp: { type: 'task_error', help: 'Time of the latest error, ms since the epoch.' },
 } as const satisfies Record<string, MetricName>;
 
-/** Average and maximum over about the last minute, as `<name>_avg` and `<name>_max`; those that end in `_time_ms` as `<…>_avg_time_ms`, `<…>_max_time_ms`. */
+/** Average and maximum over about the last minute (`timingParts` says where more), as `<name>_avg` and `<name>_max`; those that end in `_time_ms` as `<…>_avg_time_ms`, `<…>_max_time_ms`. */
 export const taskTimings = {
   poll_batch_time_ms: { type: 'source_task', help: 'Time of a poll that gave records, ms' },
   source_record_lag_ms: { type: 'source_task', help: 'Time from the change at the source to its acknowledgement, ms' },
@@ -53,8 +53,14 @@ export const taskTimings = {
 export type TaskCounter = keyof typeof taskCounters;
 export type TaskGauge = keyof typeof taskGauges;
 export type TaskTiming = keyof typeof taskTimings;
+export type TimingPart = 'min' | 'avg' | 'max';
 
 /** `poll_batch_time_ms` gives `poll_batch_avg_time_ms`, as Connect spells it; `batch_size` gives `batch_size_avg`. */
-export function timingName(name: TaskTiming, kind: 'avg' | 'max'): string {
-  return name.endsWith('_time_ms') ? name.replace(/_time_ms$/, `_${kind}_time_ms`) : `${name}_${kind}`;
+export function timingName(name: TaskTiming, part: TimingPart): string {
+  return name.endsWith('_time_ms') ? name.replace(/_time_ms$/, `_${part}_time_ms`) : `${name}_${part}`;
+}
+
+/** Kafka Connect has a minimum of one of them only. */
+export function timingParts(name: TaskTiming): readonly TimingPart[] {
+  return name === 'transaction_size' ? ['min', 'avg', 'max'] : ['avg', 'max'];
 }

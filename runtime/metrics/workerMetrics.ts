@@ -4,7 +4,8 @@
  * `millrace_sink_task_<name>`.
  */
 import type { Counter, Gauge, Registry } from 'prom-client';
-import type { TaskSnapshot } from './taskMeter.ts';
+import type { SetValue } from './setValue.ts';
+import type { TaskSnapshot, TimingSnapshot } from './taskMeter.ts';
 import {
   type TaskCounter,
   type TaskGauge,
@@ -13,7 +14,9 @@ import {
   taskGauges,
   taskTimings,
   timingName,
+  timingParts,
 } from './taskMetricNames.ts';
+import { fillTaskPlugins, type TaskPlugins } from './taskPlugins.ts';
 
 export interface TaskId {
   readonly connector: string;
@@ -23,9 +26,8 @@ export interface TaskId {
 /** Who runs what now; asked for at each scrape. */
 export interface ConnectorState {
   readonly name: string;
-  readonly className: string;
   readonly type: string;
-  readonly version: string | null;
+  readonly plugins: TaskPlugins;
   readonly state: string;
   /** Whether the connector itself is this worker's; its tasks may be without it. */
   readonly runsHere: boolean;
@@ -44,6 +46,8 @@ export interface RebalanceState {
   readonly maxMs: number;
   /** ms since the epoch. */
   readonly lastMs: number;
+  readonly assignedConnectors: number;
+  readonly assignedTasks: number;
 }
 
 /** Records per second over the last seconds. */
@@ -213,12 +217,12 @@ export class WorkerMetrics {
             : connector.tasks.filter(t => t.state.toLowerCase() === state).length;
         set(`${prefix}_connector_${state}_task_count`, `Tasks by state: ${state}.`, labels, count);
       }
-      const { className, type, version, state, runsHere } = connector;
+      const { type, plugins, state, runsHere } = connector;
       const info = {
         ...labels,
-        connector_class: className,
+        connector_class: plugins.connector.className,
         connector_type: type,
-        connector_version: version ?? '',
+        connector_version: plugins.connector.version ?? '',
         status: state.toLowerCase(),
       };
       const help = 'Class, type, version and state of a connector; always 1.';
@@ -230,6 +234,7 @@ export class WorkerMetrics {
           { ...labels, task: String(task.task), status: task.state.toLowerCase() },
           1,
         );
+        fillTaskPlugins(set, { ...labels, task: String(task.task) }, type, plugins);
       }
     }
   }
@@ -237,9 +242,6 @@ export class WorkerMetrics {
 
 /** Of what has no value yet, such as the lag of an event loop that was not measured before. */
 const withoutNaN = (text: string): string => text.replace(/^\S.* Nan\n/gim, '');
-
-/** Everything was reset before: adding sets. */
-type SetValue = (name: string, help: string, labels: Record<string, string>, value: number) => void;
 
 function isCounter(name: string): boolean {
   return name.endsWith('_total') || /_task_error_(total_|deadletterqueue_)/.test(name);
@@ -255,7 +257,13 @@ function fillRebalances(set: SetValue, state: RebalanceState): void {
   set(`${prefix}_rebalance_avg_time_ms`, 'Time of a rebalance, ms: average.', {}, state.avgMs);
   set(`${prefix}_rebalance_max_time_ms`, 'Time of a rebalance, ms: maximum.', {}, state.maxMs);
   set(`${prefix}_time_since_last_rebalance_ms`, 'Time since the last rebalance, ms.', {}, Date.now() - state.lastMs);
+  const { assignedConnectors, assignedTasks } = state;
+  const assigned = 'kafka_connect_coordinator_assigned';
+  set(`${assigned}_connectors`, 'Connectors that the cluster has given to this worker.', {}, assignedConnectors);
+  set(`${assigned}_tasks`, 'Tasks that the cluster has given to this worker.', {}, assignedTasks);
 }
+
+const timingWords = { min: 'minimum', avg: 'average', max: 'maximum' } as const;
 
 function fillTask(set: SetValue, entry: TaskEntry, isSink: boolean): void {
   const own = isSink ? 'millrace_sink_task' : 'debezium_metrics';
@@ -269,10 +277,11 @@ function fillTask(set: SetValue, entry: TaskEntry, isSink: boolean): void {
     const { type, help } = taskGauges[name];
     set(`kafka_connect_${type}_${name}`, help, labels, value);
   }
-  for (const [name, { avg, max }] of Object.entries(timings) as [TaskTiming, { avg: number; max: number }][]) {
+  for (const [name, timing] of Object.entries(timings) as [TaskTiming, TimingSnapshot][]) {
     const { type, help } = taskTimings[name];
-    set(`kafka_connect_${type}_${timingName(name, 'avg')}`, `${help}: average.`, labels, avg);
-    set(`kafka_connect_${type}_${timingName(name, 'max')}`, `${help}: maximum.`, labels, max);
+    for (const part of timingParts(name)) {
+      set(`kafka_connect_${type}_${timingName(name, part)}`, `${help}: ${timingWords[part]}.`, labels, timing[part]);
+    }
   }
   for (const [key, value] of [...Object.entries(ownGauges), ...Object.entries(ownCounters)]) {
     const [name, topic] = key.split(' ') as [string, string?];

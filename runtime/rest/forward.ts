@@ -21,7 +21,7 @@ const passedOn = [
 export async function forward(
   request: FastifyRequest,
   reply: FastifyReply,
-  { url }: ForwardRequest,
+  { url, signal }: ForwardRequest,
   herder: Herder,
   client: WorkerClient,
 ): Promise<unknown> {
@@ -47,10 +47,10 @@ export async function forward(
       method: request.method,
       headers,
       body,
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
     });
   } catch (error) {
-    const { message } = error as Error;
+    const { message } = (signal.aborted ? signal.reason : error) as Error;
     throw new ConnectError(
       'CLUSTER_LEADER_UNREACHABLE',
       `the worker at ${url}, which has to do this, does not answer: ${message}. Send the request again in a moment.`,

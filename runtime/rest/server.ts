@@ -9,7 +9,7 @@ import type { RegistryRoute } from '../broker/embedded/registryApi.ts';
 import { serverTls } from '../config/restTls.ts';
 import type { WorkerConfig } from '../config/workerConfig.ts';
 import { ForwardRequest } from '../herder/forwardRequest.ts';
-import type { Herder } from '../herder/herder.ts';
+import type { Herder, WorkerStage } from '../herder/herder.ts';
 import { WorkerClient } from '../herder/workerClient.ts';
 import type { LogLevels } from '../metrics/logLevels.ts';
 import type { WorkerMetrics } from '../metrics/workerMetrics.ts';
@@ -52,6 +52,7 @@ export class RestServer {
   readonly #servers: HttpServer[] = [];
   #advertised!: HttpServer;
   #herder: Herder | null = null;
+  #starting: WorkerStage = stageOf('reading plugins');
   #document: Promise<unknown> | null = null;
 
   private constructor(options: RestOptions) {
@@ -73,7 +74,7 @@ export class RestServer {
       });
       server.#advertised = main[listeners.main.indexOf(listeners.advertised)]!;
       if (listeners.admin.length > 0) {
-        await server.#listen(listeners.admin, app => loggerRoutes(app, server.#context()));
+        await server.#listen(listeners.admin, app => loggerRoutes(app, server.#context()), 'admin');
       }
       if (listeners.readOnly.length > 0) {
         await server.#listen(listeners.readOnly, app => {
@@ -86,6 +87,11 @@ export class RestServer {
       throw error;
     }
     return server;
+  }
+
+  /** What the worker does before it is ready, for /health. */
+  starting(description: string): void {
+    this.#starting = stageOf(description);
   }
 
   /** Begins to answer for this worker. */
@@ -116,7 +122,11 @@ export class RestServer {
     await Promise.all(this.#servers.map(server => server.close()));
   }
 
-  async #listen(listeners: readonly Listener[], addRoutes: (app: FastifyInstance) => void): Promise<HttpServer[]> {
+  async #listen(
+    listeners: readonly Listener[],
+    addRoutes: (app: FastifyInstance) => void,
+    kind: 'main' | 'admin' = 'main',
+  ): Promise<HttpServer[]> {
     const { config } = this.#options;
     const app = this.#application();
     this.#apps.push(app);
@@ -124,7 +134,7 @@ export class RestServer {
     await app.ready();
     const servers: HttpServer[] = [];
     for (const listener of listeners) {
-      const tls = () => serverTls(config);
+      const tls = () => serverTls(config, kind);
       const server = await HttpServer.listen(listener, tls, (request, reply) => app.routing(request, reply));
       servers.push(server);
       this.#servers.push(server);
@@ -189,6 +199,8 @@ export class RestServer {
   #context(): RestContext {
     return {
       herder: () => this.#requireHerder(),
+      stage: () => this.#herder?.stage() ?? this.#starting,
+      isReady: () => this.#herder !== null,
       metrics: this.#options.metrics,
       levels: this.#options.levels,
     };
@@ -198,4 +210,8 @@ export class RestServer {
     if (this.#herder === null) throw starting();
     return this.#herder;
   }
+}
+
+function stageOf(description: string): WorkerStage {
+  return { description, startedMs: Date.now(), completedMs: null };
 }

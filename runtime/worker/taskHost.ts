@@ -6,6 +6,7 @@ import type { SchemaRegistry } from '../../schemas/registry/schemaRegistry.ts';
 import type { Config, Logger } from '../api/index.ts';
 import { connectBroker } from '../broker/connectBroker.ts';
 import type { Broker } from '../broker/port.ts';
+import { internalTopicConfigs } from '../config/internalTopicConfigs.ts';
 import type { WorkerConfig } from '../config/workerConfig.ts';
 import type { TaskSnapshot } from '../metrics/taskMeter.ts';
 import { failureReport } from './errors/failureReport.ts';
@@ -157,6 +158,7 @@ export class TaskHost implements TaskExecutor {
           name,
           partitions: config['offset.storage.partitions'],
           replicationFactor: config['offset.storage.replication.factor'],
+          configs: internalTopicConfigs('offset', config),
           create: config['internal.topics.automatic.creation.enable'],
           clientId: `${config['group.id']}-offsets`,
           follow: config['exactly.once.source.support'] === 'enabled',

@@ -89,6 +89,13 @@ test('workers come, leave in order and are killed: work moves, comes back, and n
 
   // The leader is killed: the next one leads and hands out what it ran.
   await first.kill();
+  const early = await fetch(`${second.url}/connectors/rows/config`, {
+    method: 'PATCH',
+    headers: { 'content-type': 'application/json' },
+    body: '{}',
+  });
+  assert.equal(early.status, 503, 'a change that only the leader can make is to be sent again');
+  assert.ok(early.headers.has('retry-after'));
   await cluster.settled(second, parts, [second], 2 * sessionTimeoutMs + rebalanceMs);
 
   clearInterval(writing);

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { describedGroup, listedGroup } from '../services/groupTools.ts';
 import { JavaWorker } from '../services/javaWorker.ts';
 import { freePort } from '../services/localPostgres.ts';
 import { waitUntil } from '../services/waitUntil.ts';
@@ -18,8 +19,10 @@ const settings = [
   'scheduled.rebalance.max.delay.ms=0',
 ];
 const sources = ['one', 'two'] as const;
-/** Of each a connector and a task. */
-const parts = 2 * sources.length;
+/** Of each, and of the sink, a connector and a task. */
+const parts = 2 * (sources.length + 1);
+/** Of the connectors. */
+const text = { 'value.converter': 'org.apache.kafka.connect.storage.StringConverter' };
 
 test('with a Kafka Connect worker in one group: both lead, show the same, and take over from each other', async t => {
   const cluster = ClusterProcesses.create(t, settings);
@@ -29,7 +32,8 @@ test('with a Kafka Connect worker in one group: both lead, show the same, and ta
   t.after(() => rm(dir, { recursive: true, force: true }));
   const topic = `${cluster.groupId}-lines`;
   let lines = 0;
-  /** A line more in each file, and it arrives, once: the offsets of before were found. */
+  const copy = join(dir, 'copy');
+  /** A line more in each file, and it arrives in topic and copy, once: the offsets of before were found. */
   const grow = async (): Promise<void> => {
     for (const name of sources) appendFileSync(join(dir, name), `${name}-${lines}\n`);
     lines++;
@@ -42,6 +46,25 @@ test('with a Kafka Connect worker in one group: both lead, show the same, and ta
       throw new Error(`${error.message}; there are ${values}`);
     });
     assert.deepEqual(values.sort(), wanted);
+    let copied: string[] = [];
+    await waitUntil('the new lines are copied', takeOverMs, () => {
+      copied = readFileSync(copy, 'utf8').split('\n').slice(0, -1);
+      return copied.length >= wanted.length;
+    });
+    assert.deepEqual(copied.sort(), wanted);
+  };
+  const ownClient = `${cluster.groupId}-worker`;
+  /** By Kafka's own tools. */
+  const bothAreMembers = async (): Promise<void> => {
+    let seen: unknown;
+    await waitUntil('both are members of a stable group', takeOverMs, async () => {
+      const { summary, members } = await describedGroup(bootstrap, cluster.groupId);
+      seen = { summary, members };
+      const own = members.filter(clientId => clientId === ownClient);
+      return summary === 'Stable connect sessioned' && members.length === 2 && own.length === 1;
+    }).catch(error => {
+      throw new Error(`${error.message}; seen: ${JSON.stringify(seen)}`);
+    });
   };
 
   const ours = await cluster.addWorker();
@@ -51,15 +74,24 @@ test('with a Kafka Connect worker in one group: both lead, show the same, and ta
       'connector.class': 'org.apache.kafka.connect.file.FileStreamSourceConnector',
       file: join(dir, name),
       topic,
-      'value.converter': 'org.apache.kafka.connect.storage.StringConverter',
+      ...text,
     });
   }
+  await ours.createConnector('copy', {
+    'connector.class': 'org.apache.kafka.connect.file.FileStreamSinkConnector',
+    topics: topic,
+    file: copy,
+    ...text,
+    'consumer.override.group.id': cluster.sinkGroupId,
+  });
   await agreed([ours.url], parts);
   await grow();
 
   // Ours leads.
   await java.start();
   await agreed([ours.url, java.url], parts);
+  assert.equal(await listedGroup(bootstrap, cluster.groupId), 'Classic connect');
+  await bothAreMembers();
   await grow();
   await ours.stop();
   await agreed([java.url], parts);
@@ -68,6 +100,7 @@ test('with a Kafka Connect worker in one group: both lead, show the same, and ta
   // Java leads; task configs of what ours runs are sent to it, signed.
   await ours.restart();
   await agreed([ours.url, java.url], parts);
+  await bothAreMembers();
   await ours.request('PUT', '/connectors/one/config', {
     ...(await ours.request<Record<string, string>>('GET', '/connectors/one/config')),
     'batch.size': '100',

@@ -106,14 +106,16 @@ function codeOf(code: number): ErrorCode {
     case kafkaCode.corruptMessage:
       return 'BROKER_CORRUPT_BATCH';
     default:
-      return 'BROKER_REQUEST_FAILED';
+      return isUnauthorized(code) ? 'BROKER_NOT_AUTHORIZED' : 'BROKER_REQUEST_FAILED';
   }
 }
 
+function isUnauthorized(code: number): boolean {
+  return kafkaErrorName(code).endsWith('AUTHORIZATION_FAILED');
+}
+
 function adviceFor(code: number): string {
-  const name = kafkaErrorName(code);
-  if (name.endsWith('AUTHORIZATION_FAILED'))
-    return ' Grant the permission (ACL) to the user of this client, or use other credentials.';
+  if (isUnauthorized(code)) return ' Grant the permission (ACL) to the user of this client, or use other credentials.';
   if (code === kafkaCode.inconsistentGroupProtocol)
     return ' Choose another group id, or give all members one partition.assignment.strategy in common.';
   return '';

@@ -2,6 +2,7 @@
  * A worker's part in the group of its cluster: joins, takes what the leader assigns, gives up what is revoked, and assigns where it leads itself.
  * What it holds is what may run here: it is emptied before anybody else can get it, also where the coordinator is lost.
  */
+import { setMaxListeners } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from '../../api/index.ts';
 import type { Broker, GroupMember, JoinedGroup, Membership } from '../../broker/port.ts';
@@ -23,6 +24,7 @@ import {
 } from './connectProtocol.ts';
 import { eagerAssign } from './eagerAssignor.ts';
 import { IncrementalAssignor } from './incrementalAssignor.ts';
+import { isConnectorKey } from './workIds.ts';
 
 export interface ClusterMemberOptions {
   readonly broker: Broker;
@@ -65,6 +67,7 @@ export class ClusterMember {
   #owners: ReadonlyMap<string, string> | null = null;
   /** Of the workers in the last generation that this one led. */
   #workers: ReadonlySet<string> | null = null;
+  readonly #there = new Map<string, AbortController>();
   #unsynced = 0;
   #lost = false;
   #rejoinWanted = false;
@@ -116,6 +119,17 @@ export class ClusterMember {
     return url === undefined || url === '' || url === this.#options.url ? null : url;
   }
 
+  /** Aborted once the worker at `url`, which leads or is led by this one, is known to do so no more: it will not answer. */
+  whileThere(url: string): AbortSignal {
+    let there = this.#there.get(url);
+    if (there === undefined) {
+      this.#there.set(url, (there = new AbortController()));
+      // One for each request that waits.
+      setMaxListeners(0, there.signal);
+    }
+    return there.signal;
+  }
+
   /** Known to the leader only. */
   ownerUrl(key: string): string | null {
     return (this.isLeader && this.#owners?.get(key)) || null;
@@ -128,6 +142,7 @@ export class ClusterMember {
 
   rebalances(): RebalanceState {
     const { completed, totalMs, maxMs, lastMs } = this.#rebalances;
+    const assignedConnectors = [...this.#held].filter(isConnectorKey).length;
     return {
       leaderUrl: this.#assignment?.leaderUrl ?? '',
       protocol: protocolName(this.#version),
@@ -137,6 +152,8 @@ export class ClusterMember {
       avgMs: completed === 0 ? 0 : totalMs / completed,
       maxMs,
       lastMs,
+      assignedConnectors,
+      assignedTasks: this.#held.size - assignedConnectors,
     };
   }
 
@@ -257,11 +274,20 @@ export class ClusterMember {
       this.#owners = null;
       this.#workers = null;
     }
+    this.#tellGone(assignment.leaderUrl);
     await this.#hold(new Set([...kept, ...assigned]));
     if (leads && this.#owners !== null) onLeading(this.#owners);
     this.#countRebalance();
     if (revoked.size > 0) return 0;
     return delayMs > 0 ? delayMs : null;
+  }
+
+  #tellGone(leaderUrl: string): void {
+    for (const [url, there] of this.#there) {
+      if (url === leaderUrl || this.#workers?.has(url)) continue;
+      this.#there.delete(url);
+      there.abort(new Error('it left the cluster, or leads no more'));
+    }
   }
 
   #countRebalance(): void {

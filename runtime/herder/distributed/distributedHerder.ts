@@ -5,6 +5,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { Config } from '../../api/index.ts';
+import type { SignatureAlgorithm } from '../../config/signatureAlgorithms.ts';
 import { LogLevels } from '../../metrics/logLevels.ts';
 import type { TaskGuard } from '../../worker/types.ts';
 import { AbstractHerder } from '../abstractHerder.ts';
@@ -110,7 +111,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     }
     this.internal = {
       sessionKey: () => (this.#member.isSessioned ? parts.configs.state.sessionKey : 'unsigned'),
-      algorithms: config['inter.worker.verification.algorithms'],
+      algorithms: config['inter.worker.verification.algorithms'] as readonly SignatureAlgorithm[],
       putTaskConfigs: (name, configs) => {
         this.requireWriter();
         return this.mutate(`writing task configs of connector ${name}`, () => this.#writeTasks(name, configs));
@@ -216,7 +217,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     if (this.owns(connector, task)) return;
     if (!this.#member.isLeader) throw this.#toLeader();
     const url = this.#member.ownerUrl(workKey({ connector, task: task ?? connectorTask }));
-    if (url !== null) throw new ForwardRequest(url);
+    if (url !== null) throw new ForwardRequest(url, this.#member.whileThere(url));
     throw new ConnectError(
       'REQUEST_CONFLICT',
       'Cannot complete request because of a conflicting operation (e.g. worker rebalance): no worker runs it at the moment',
@@ -266,7 +267,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
 
   #toLeader(): Error {
     const url = this.#member.leaderUrl;
-    if (url !== null) return new ForwardRequest(url);
+    if (url !== null) return new ForwardRequest(url, this.#member.whileThere(url));
     return new ConnectError(
       'REQUEST_CONFLICT',
       'Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway.',
@@ -319,7 +320,12 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     if (!this.#member.isLeader) await this.parts.configs.lead(false);
     const names = (keys: Iterable<string>): Set<string> => new Set([...keys].map(key => parseWorkKey(key).connector));
     const losing = names([...before].filter(key => !held.has(key)));
-    const gaining = names([...held].filter(key => !before.has(key)));
+    const gained = new Set([...held].filter(key => !before.has(key)));
+    const gaining = names(gained);
+    // Until it runs here it runs nowhere, whatever a worker that was killed has said last.
+    this.parts.statuses.unassign(({ workerId }, connector, task) => {
+      return workerId !== this.workerId && gained.has(workKey({ connector, task: task ?? connectorTask }));
+    });
     const stopping = [...losing].map(name => this.supervisor(name).sync());
     for (const name of gaining) if (!losing.has(name)) void this.supervisor(name).sync();
     let done = false;
@@ -362,12 +368,16 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     if (this.#keyTimer !== null) clearTimeout(this.#keyTimer);
     if (!this.#member.isLeader || !this.#member.isSessioned) return;
     const { configs } = this.parts;
-    const ttlMs = this.options.config['inter.worker.key.ttl.ms'];
+    const { config } = this.options;
+    const ttlMs = config['inter.worker.key.ttl.ms'];
+    const algorithm = config['inter.worker.key.generation.algorithm'] as SignatureAlgorithm;
     const ageMs = Date.now() - (configs.state.sessionKey?.createdMs ?? 0);
     if (ageMs >= ttlMs) {
-      configs.writeAsLeader([sessionKeyRecord(newSessionKey(Date.now()))]).catch(error => {
-        this.options.logger.error({ err: error }, 'the session key could not be written, it is tried again');
-      });
+      configs
+        .writeAsLeader([sessionKeyRecord(newSessionKey(algorithm, config['inter.worker.key.size'], Date.now()))])
+        .catch(error => {
+          this.options.logger.error({ err: error }, 'the session key could not be written, it is tried again');
+        });
     }
     const nextMs = ageMs >= ttlMs ? Math.min(ttlMs, keyRetryMs) : ttlMs - ageMs;
     this.#keyTimer = setTimeout(() => this.#keepSessionKey(), nextMs);
@@ -384,7 +394,9 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     const url = this.#member.leaderUrl;
     if (url === null) return false;
     const sessionKey = this.#member.isSessioned ? this.parts.configs.state.sessionKey : null;
-    await askLeader({ client: this.#client, url, method, path: `connectors/${path}`, body, sessionKey, signal });
+    const algorithm = this.options.config['inter.worker.signature.algorithm'] as SignatureAlgorithm;
+    const request = { client: this.#client, url, method, path: `connectors/${path}`, body, sessionKey, algorithm };
+    await askLeader({ ...request, signal: AbortSignal.any([signal, this.#member.whileThere(url)]) });
     return true;
   }
 

@@ -1,8 +1,9 @@
 /** A request of one worker to the leader of the cluster, signed where the group's protocol has a key for it (KIP-507). */
 import { ConnectError } from '../../api/index.ts';
+import type { SignatureAlgorithm } from '../../config/signatureAlgorithms.ts';
 import type { SessionKey } from '../stores/configState.ts';
 import type { WorkerClient } from '../workerClient.ts';
-import { sign, signatureAlgorithm } from './sessionKeys.ts';
+import { sign } from './sessionKeys.ts';
 
 export interface LeaderRequest {
   readonly client: WorkerClient;
@@ -14,18 +15,20 @@ export interface LeaderRequest {
   readonly body?: unknown;
   /** null = unsigned. */
   readonly sessionKey: SessionKey | null;
+  readonly algorithm: SignatureAlgorithm;
   readonly signal: AbortSignal;
 }
 
 const requestTimeoutMs = 30_000;
 
 /** Rejects with CLUSTER_REQUEST_REFUSED for any answer but success. */
-export async function askLeader({ client, url, method, path, body, sessionKey, signal }: LeaderRequest): Promise<void> {
+export async function askLeader(request: LeaderRequest): Promise<void> {
+  const { client, url, method, path, body, sessionKey, algorithm, signal } = request;
   const bytes = body === undefined ? null : Buffer.from(JSON.stringify(body));
   const headers: Record<string, string> = bytes === null ? {} : { 'content-type': 'application/json' };
   if (sessionKey !== null) {
-    headers['x-connect-authorization'] = sign(sessionKey, bytes ?? Buffer.alloc(0));
-    headers['x-connect-request-signature-algorithm'] = signatureAlgorithm;
+    headers['x-connect-authorization'] = sign(sessionKey, algorithm, bytes ?? Buffer.alloc(0));
+    headers['x-connect-request-signature-algorithm'] = algorithm;
   }
   const answer = await client.request(url + path, {
     method,

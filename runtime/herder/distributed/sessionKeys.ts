@@ -1,20 +1,27 @@
 /** Signatures of requests between workers (KIP-507): an HMAC of the body by the key that the leader keeps in the config topic. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hmacHashes, type SignatureAlgorithm } from '../../config/signatureAlgorithms.ts';
 import type { SessionKey } from '../stores/configState.ts';
 
-/** Java's name, by which keys and signatures say what they are. */
-export const signatureAlgorithm = 'HmacSHA256';
-const keyBytes = 32;
+const keyBytes: Readonly<Record<SignatureAlgorithm, number>> = {
+  HmacSHA1: 64,
+  HmacSHA256: 32,
+  HmacSHA384: 48,
+  HmacSHA512: 64,
+};
 
-export function newSessionKey(nowMs: number): SessionKey {
-  return { key: randomBytes(keyBytes), algorithm: signatureAlgorithm, createdMs: nowMs };
+/** `keyBits` null = as many as Java takes. */
+export function newSessionKey(algorithm: SignatureAlgorithm, keyBits: number | null, nowMs: number): SessionKey {
+  const bytes = keyBits === null ? keyBytes[algorithm] : Math.ceil(keyBits / 8);
+  return { key: randomBytes(bytes), algorithm, createdMs: nowMs };
 }
 
-export function sign({ key }: SessionKey, body: Buffer): string {
-  return createHmac('sha256', key).update(body).digest('base64');
+/** The algorithm is that of the request; the key's own says how it was made. */
+export function sign({ key }: SessionKey, algorithm: SignatureAlgorithm, body: Buffer): string {
+  return createHmac(hmacHashes[algorithm], key).update(body).digest('base64');
 }
 
-export function isSignedBy(sessionKey: SessionKey, body: Buffer, signature: string): boolean {
-  const [given, wanted] = [Buffer.from(signature, 'base64'), Buffer.from(sign(sessionKey, body), 'base64')];
-  return given.length === wanted.length && timingSafeEqual(given, wanted);
+export function isSignedBy(key: SessionKey, algorithm: SignatureAlgorithm, body: Buffer, signature: string): boolean {
+  const [given, wanted] = [signature, sign(key, algorithm, body)].map(text => Buffer.from(text, 'base64'));
+  return given!.length === wanted!.length && timingSafeEqual(given!, wanted!);
 }

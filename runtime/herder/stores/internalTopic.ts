@@ -5,6 +5,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { Logger } from '../../api/logger.ts';
+import { cleanupPolicy } from '../../broker/cleanupPolicy.ts';
 import type {
   Broker,
   Consumer,
@@ -233,11 +234,11 @@ function endsBehind(batches: readonly PendingBatch[], sent: readonly SendResult[
   }));
 }
 
-async function ensureTopic({ broker, spec, create }: InternalTopicOptions): Promise<number> {
+async function ensureTopic({ broker, spec, create, logger }: InternalTopicOptions): Promise<number> {
   const admin = broker.admin();
   let [found] = await admin.describeTopics([spec.name]);
   if (found === undefined && create) {
-    await admin.createTopics([{ ...spec, configs: { 'cleanup.policy': 'compact', ...spec.configs } }]);
+    await admin.createTopics([{ ...spec, configs: { ...spec.configs, 'cleanup.policy': 'compact' } }]);
     [found] = await admin.describeTopics([spec.name]);
   }
   if (found === undefined) {
@@ -246,8 +247,8 @@ async function ensureTopic({ broker, spec, create }: InternalTopicOptions): Prom
       `the worker's topic ${spec.name} does not exist; create it with cleanup.policy=compact, or let the worker do so by internal.topics.automatic.creation.enable=true`,
     );
   }
-  const policy = (await admin.topicConfig(spec.name)).get('cleanup.policy');
-  if (policy !== undefined && policy !== 'compact') {
+  const policy = await cleanupPolicy(admin, spec.name, logger);
+  if (policy !== null && policy !== 'compact') {
     throw new ConnectError(
       'INTERNAL_TOPIC_INVALID',
       `the worker's topic ${spec.name} has cleanup.policy=${policy}; it must be compact, or configurations get lost`,

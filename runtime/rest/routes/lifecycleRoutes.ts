@@ -1,6 +1,7 @@
 /** What can be done to a connector that exists: pause, resume, stop, restart. And the calls that only workers of a cluster make. */
 import type { FastifyInstance } from 'fastify';
-import { isSignedBy, signatureAlgorithm } from '../../herder/distributed/sessionKeys.ts';
+import type { SignatureAlgorithm } from '../../config/signatureAlgorithms.ts';
+import { isSignedBy } from '../../herder/distributed/sessionKeys.ts';
 import type { Herder, InternalRequests } from '../../herder/herder.ts';
 import { taskConfigsBody } from '../body.ts';
 import type { RestContext } from '../context.ts';
@@ -9,6 +10,8 @@ import { withTimeout } from '../requestTimeout.ts';
 import { flag, type Handler, type ResourceRequest, resource, taskId } from '../resource.ts';
 
 const tag = 'lifecycle';
+/** Said of a worker alone, which takes none. */
+const defaultAlgorithms: readonly SignatureAlgorithm[] = ['HmacSHA256'];
 
 export function lifecycleRoutes(app: FastifyInstance, context: RestContext): void {
   const verb = (status: number, call: (herder: Herder, name: string) => Promise<void>): Handler => {
@@ -98,15 +101,16 @@ export function lifecycleRoutes(app: FastifyInstance, context: RestContext): voi
 function requireSigned(request: ResourceRequest, internal: InternalRequests | null): InternalRequests {
   const sessionKey = internal === null ? null : internal.sessionKey();
   if (internal !== null && sessionKey === 'unsigned') return internal;
-  const { 'x-connect-authorization': signature, 'x-connect-request-signature-algorithm': algorithm } = request.headers;
-  if (signature === undefined || algorithm === undefined) {
+  const { 'x-connect-authorization': signature, 'x-connect-request-signature-algorithm': given } = request.headers;
+  if (signature === undefined || given === undefined) {
     throw new HttpError(400, 'Internal request missing required signature');
   }
-  const algorithms = internal?.algorithms ?? [signatureAlgorithm];
-  if (!algorithms.includes(String(algorithm))) {
+  const algorithms = internal?.algorithms ?? defaultAlgorithms;
+  const algorithm = algorithms.find(known => known === given);
+  if (algorithm === undefined) {
     throw new HttpError(
       400,
-      `This worker does not support the '${String(algorithm)}' key signing algorithm used by other workers. This worker is currently configured to use: [${algorithms.join(', ')}]. Check that all workers' configuration files permit the same set of signature algorithms, and correct any misconfigured worker and restart it.`,
+      `This worker does not support the '${String(given)}' key signing algorithm used by other workers. This worker is currently configured to use: [${algorithms.join(', ')}]. Check that all workers' configuration files permit the same set of signature algorithms, and correct any misconfigured worker and restart it.`,
     );
   }
   if (internal === null) throw new HttpError(403, 'Internal request contained invalid signature.');
@@ -117,7 +121,7 @@ function requireSigned(request: ResourceRequest, internal: InternalRequests | nu
     );
   }
   const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-  if (!isSignedBy(sessionKey, body, String(signature))) {
+  if (!isSignedBy(sessionKey, algorithm, body, String(signature))) {
     throw new HttpError(403, 'Internal request contained invalid signature.');
   }
   return internal;

@@ -37,7 +37,7 @@ export function loggerRoutes(app: FastifyInstance, { levels, herder }: RestConte
         const level = LogLevels.parse(String(text));
         if (level === null) throw new ConnectError('RESOURCE_UNKNOWN', `invalid log level '${String(text)}'.`);
         const changed = levels.set(request.params.logger!, level);
-        if (list(request.query.scope)[0] === 'cluster') {
+        if (list(request.query.scope)[0]?.toLowerCase() === 'cluster') {
           await herder().announceLogLevel(request.params.logger!, level);
           return reply.code(204).send();
         }

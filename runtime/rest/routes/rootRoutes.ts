@@ -50,12 +50,10 @@ function sendPage(reply: Reply, context: RestContext): unknown {
 }
 
 function health(reply: Reply, context: RestContext): unknown {
-  let stage: import('../../herder/herder.ts').WorkerStage;
-  try {
-    stage = context.herder().stage();
-  } catch {
+  const stage = context.stage();
+  if (!context.isReady()) {
     reply.code(503).header('retry-after', '1');
-    return { status: 'starting', message: 'Worker is still starting up.' };
+    return { status: 'starting', message: `Worker is still starting up. ${stageText(stage)}` };
   }
   if (stage.completedMs === null && Date.now() - stage.startedMs >= stuckMs) {
     reply.code(500);

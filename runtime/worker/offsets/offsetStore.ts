@@ -9,6 +9,7 @@ import {
   type SourcePartition,
   type TopicPartition,
 } from '../../api/index.ts';
+import { cleanupPolicy } from '../../broker/cleanupPolicy.ts';
 import type { Broker, Consumer, PendingBatch, Producer } from '../../broker/port.ts';
 import { noHeaders, partitionForKey, RecordBatchBuilder, readRecords } from '../../broker/records/index.ts';
 import type { SourcePosition } from '../source/offsetTracker.ts';
@@ -18,6 +19,7 @@ export interface OffsetTopic {
   readonly name: string;
   readonly partitions: number;
   readonly replicationFactor: number;
+  readonly configs: Readonly<Record<string, string>>;
   readonly create: boolean;
   readonly clientId: string;
   /** Whether it is read all the time: with a commit for each transaction there would be too much to read at a look-up. */
@@ -86,15 +88,15 @@ export class OffsetStore {
     let [found] = await admin.describeTopics([name]);
     if (found === undefined && create) {
       const replicationFactorKey = 'offset.storage.replication.factor';
-      const configs = { 'cleanup.policy': 'compact' };
+      const configs = { ...this.#topic.configs, 'cleanup.policy': 'compact' };
       await admin.createTopics([{ name, partitions, replicationFactor, replicationFactorKey, configs }]);
       [found] = await admin.describeTopics([name]);
     }
     if (found === undefined) {
       throw new ConnectError('OFFSET_TOPIC_INVALID', `Topic ${name}, which holds source offsets, does not exist.`);
     }
-    const policy = (await admin.topicConfig(name)).get('cleanup.policy');
-    if (policy !== undefined && policy !== 'compact') {
+    const policy = await cleanupPolicy(admin, name, this.#logger);
+    if (policy !== null && policy !== 'compact') {
       throw new ConnectError(
         'OFFSET_TOPIC_INVALID',
         `Topic ${name}, which holds source offsets, has cleanup.policy=${policy}; it must be compact, or offsets get lost.`,

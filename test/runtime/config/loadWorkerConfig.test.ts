@@ -71,6 +71,20 @@ test('the registry of a converter serves where the worker names none', () => {
   assert.deepEqual(config.registry, { kind: 'rest', config: { 'schema.registry.url': 'http://r:8081' } });
 });
 
+test('algorithms of signatures are known ones, and a worker accepts its own', () => {
+  const load = (algorithm: string, accepted: string): unknown =>
+    loadWorkerConfig({
+      file: { 'inter.worker.signature.algorithm': algorithm, 'inter.worker.verification.algorithms': accepted },
+    });
+  assert.ok(load('HmacSHA512', 'HmacSHA256, HmacSHA512'));
+  assert.throws(() => load('HmacSHA512', 'HmacSHA256'), {
+    code: 'CONFIG_INVALID',
+    message: /verification\.algorithms: HmacSHA512, which is inter\.worker\.signature\.algorithm, is missing/,
+  });
+  assert.throws(() => load('HmacSHA256', 'HmacSHA256,HmacMD5'), /HmacMD5 is none of: HmacSHA1, HmacSHA256/);
+  assert.throws(() => load('None', 'HmacSHA256'), /inter\.worker\.signature\.algorithm: String must be one of/);
+});
+
 test('every invalid key is named in one error', () => {
   assert.throws(
     () => loadWorkerConfig({ file: { 'task.threads': 'many', 'exactly.once.source.support': 'maybe' } }),

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { ConnectError } from '../../../runtime/api/index.ts';
+import { ConnectError, type Logger } from '../../../runtime/api/index.ts';
 import { loadWorkerConfig } from '../../../runtime/config/loadWorkerConfig.ts';
 import { SecretMask } from '../../../runtime/config/secretMask.ts';
 import { StandaloneHerder } from '../../../runtime/herder/standalone/standaloneHerder.ts';
@@ -16,6 +16,7 @@ const waitMs = 10_000;
 const modules = [
   '../../../runtime/config/providers/index.ts',
   '../../../runtime/converters/index.ts',
+  '../../../runtime/transforms/index.ts',
   './scriptedPlugin.ts',
 ];
 
@@ -30,6 +31,7 @@ async function startHerder(
   t: TestContext,
   dataDir: string,
   settings: Record<string, string> = {},
+  { metrics = new WorkerMetrics(), logger = silent }: { metrics?: WorkerMetrics; logger?: Logger } = {},
 ): Promise<StandaloneHerder> {
   const { config } = loadWorkerConfig({
     flags: {
@@ -45,9 +47,9 @@ async function startHerder(
     config,
     pluginModules: modules.map(path => new URL(path, import.meta.url).href),
     workerId: 'test:1',
-    metrics: new WorkerMetrics(),
+    metrics,
     secrets: new SecretMask(),
-    logger: silent,
+    logger,
     onGroupTaken: assert.ifError,
   });
   t.after(() => herder.close());
@@ -109,14 +111,27 @@ test('a failed task is restarted by itself, shows RESTARTING with its trace, and
   await reaches(herder, 'stays', 'RUNNING FAILED');
   assert.equal(scriptOf('stays').taskStarts.length, 4);
   assert.match(herder.taskStatus('stays', 0).trace!, /^\[BROKER_UNREACHABLE\] the database is away/);
+});
 
+test('while a failed task waits, status, metrics and log tell why and until when; a restart by hand does not wait', async t => {
   scriptOf('slow').taskErrors = [retriable()];
-  const slow = await startHerder(t, await folder(t), { 'errors.restart.delay.initial.ms': '60000' });
-  await slow.createConnector({ name: 'slow', config: configOf('slow'), initialState: 'RUNNING' });
-  await reaches(slow, 'slow', 'RUNNING RESTARTING');
-  assert.match(slow.taskStatus('slow', 0).trace!, /the database is away/);
-  await slow.restartTask('slow', 0);
-  await reaches(slow, 'slow', 'RUNNING RUNNING');
+  const metrics = new WorkerMetrics();
+  const warnings: { nextAttempt?: string }[] = [];
+  const logger = { ...silent, warn: (fields: object) => void warnings.push(fields) };
+  const delayMs = 60_000;
+  const settings = { 'errors.restart.delay.initial.ms': String(delayMs) };
+  const herder = await startHerder(t, await folder(t), settings, { metrics, logger });
+  const beganMs = Date.now();
+  await herder.createConnector({ name: 'slow', config: configOf('slow'), initialState: 'RUNNING' });
+  await reaches(herder, 'slow', 'RUNNING RESTARTING');
+  const isInTime = (atMs: number): boolean => atMs >= beganMs + delayMs && atMs <= Date.now() + delayMs;
+  assert.match(herder.taskStatus('slow', 0).trace!, /the database is away/);
+  const metric = /^millrace_worker_next_restart_timestamp_ms\{connector="slow",task="0"\} (\S+)$/m;
+  assert.ok(isInTime(Number(metric.exec(await metrics.render())?.[1])));
+  assert.ok(isInTime(Date.parse(warnings.find(({ nextAttempt }) => nextAttempt)!.nextAttempt!)));
+  await herder.restartTask('slow', 0);
+  await reaches(herder, 'slow', 'RUNNING RUNNING');
+  assert.doesNotMatch(await metrics.render(), metric);
 });
 
 test('errors that need the user, and errors.restart.max=0, fail at once', async t => {
@@ -242,5 +257,46 @@ test('what a plugin says of its config counts as an error of the key', async t =
   await assert.rejects(
     herder.putConfig('v', configOf('v', { 'errors.restart.max': 'x' })),
     /Invalid value x for configuration errors\.restart\.max: Not a number of type INT/,
+  );
+});
+
+test('where topics are not tracked, or not to be forgotten, who asks is told', async t => {
+  const forbidden = (message: string) => ({ code: 'REQUEST_FORBIDDEN', message });
+  const untracked = await startHerder(t, await folder(t), { 'topic.tracking.enable': 'false' });
+  assert.throws(() => untracked.activeTopics('c'), forbidden('Topic tracking is disabled.'));
+  await assert.rejects(untracked.resetActiveTopics('c'), forbidden('Topic tracking is disabled.'));
+  const kept = await startHerder(t, await folder(t), { 'topic.tracking.allow.reset': 'false' });
+  assert.deepEqual(kept.activeTopics('c'), []);
+  await assert.rejects(kept.resetActiveTopics('c'), forbidden('Topic tracking reset is disabled.'));
+});
+
+test('metrics name the plugins that tasks work with, the worker’s converters too', async t => {
+  const metrics = new WorkerMetrics();
+  const herder = await startHerder(t, await folder(t), {}, { metrics });
+  const config = configOf('plugged', {
+    'value.converter': 'StringConverter',
+    transforms: 'route',
+    'transforms.route.type': 'RegexRouter',
+    'transforms.route.regex': 'a',
+    'transforms.route.replacement': 'b',
+  });
+  await herder.createConnector({ name: 'plugged', config, initialState: 'RUNNING' });
+  await reaches(herder, 'plugged', 'RUNNING RUNNING');
+  const text = await metrics.render();
+  const info = /^kafka_connect_connector_task_info\{connector="plugged",task="0",(.*)\} 1$/m.exec(text)?.[1] ?? '';
+  for (const label of [
+    'connector_class="test.ScriptedConnector"',
+    'task_class="test.ScriptedTask"',
+    'task_version="1.2.3"',
+    'key_converter_class="org.apache.kafka.connect.json.JsonConverter"',
+    'value_converter_class="org.apache.kafka.connect.storage.StringConverter"',
+    'header_converter_class="org.apache.kafka.connect.storage.SimpleHeaderConverter"',
+  ]) {
+    assert.ok(info.split(',').includes(label), `${label} not in ${info}`);
+  }
+  const transform = 'transform="route",transform_class="org.apache.kafka.connect.transforms.RegexRouter"';
+  assert.match(
+    text,
+    new RegExp(`^kafka_connect_connector_transform_info\\{connector="plugged",task="0",${transform}`, 'm'),
   );
 });

@@ -14,11 +14,12 @@ import {
   taskTimings,
 } from '../../../runtime/metrics/taskMetricNames.ts';
 import { WorkerMetrics } from '../../../runtime/metrics/workerMetrics.ts';
+import { usedPlugins } from './usedPlugins.ts';
 
 /** Of a worker of a cluster with a source and a sink that have counted everything there is. */
 async function served(): Promise<Set<string>> {
   const metrics = new WorkerMetrics();
-  const connector = { className: 'x.Y', version: '1', state: 'RUNNING', runsHere: true };
+  const connector = { plugins: usedPlugins, state: 'RUNNING', runsHere: true };
   metrics.setStates(() => [
     { ...connector, name: 'in', type: 'source', tasks: [{ task: 0, state: 'RUNNING' }] },
     { ...connector, name: 'out', type: 'sink', tasks: [{ task: 0, state: 'RUNNING' }] },
@@ -32,6 +33,8 @@ async function served(): Promise<Set<string>> {
     avgMs: 1,
     maxMs: 1,
     lastMs: 1,
+    assignedConnectors: 1,
+    assignedTasks: 2,
   }));
   for (const name of ['in', 'out']) {
     const meter = new TaskMeter();

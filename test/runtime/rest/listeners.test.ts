@@ -73,6 +73,21 @@ test('a client without a certificate is refused where one is required', async t 
   await assert.rejects(client(trust)('GET', `${server.url}/health`));
 });
 
+test('admin listeners have keys of their own where there are any', async t => {
+  const listeners = { listeners: 'https://localhost:0', 'admin.listeners': 'https://localhost:0' };
+  const shared = await serve(t, { ...pem, ...listeners });
+  const [, sharedAdmin] = shared.urls;
+  assert.equal(await client(trust)('GET', `${sharedAdmin}/admin/loggers`), 200);
+
+  const own = Object.fromEntries(Object.entries(pem).map(([key, value]) => [`admin.${key}`, value]));
+  const flags = { ...pem, ...own, ...listeners, 'admin.listeners.https.ssl.client.auth': 'required' };
+  assert.deepEqual(loadWorkerConfig({ flags }).ignored, []);
+  const [main, admin] = (await serve(t, flags)).urls;
+  assert.equal(await client(trust)('GET', `${main}/health`), starting);
+  await assert.rejects(client(trust)('GET', `${admin}/admin/loggers`));
+  assert.equal(await client(pem)('GET', `${admin}/admin/loggers`), 200);
+});
+
 test('what cannot be served is told with the key to change', async () => {
   const cases: readonly (readonly [Config, RegExp])[] = [
     [{}, /needs a certificate: set listeners\.https\.ssl\.keystore\.location/],

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadWorkerConfig } from '../../../runtime/config/loadWorkerConfig.ts';
+import type { Herder } from '../../../runtime/herder/herder.ts';
 import { LogLevels } from '../../../runtime/metrics/logLevels.ts';
 import { WorkerMetrics } from '../../../runtime/metrics/workerMetrics.ts';
 import { RestServer } from '../../../runtime/rest/server.ts';
+
+/** Of a herder, what health asks. */
+const busySince = (startedMs: number) =>
+  ({ stage: () => ({ description: 'creating connector c', startedMs, completedMs: null }) }) as unknown as Herder;
 
 const silent = { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} };
 
@@ -27,7 +32,11 @@ test('before the worker is ready: health says so; other headers, CORS and the Op
   const get = (path: string, init?: RequestInit) => fetch(server.url + path, init);
   const health = await get('/health');
   assert.equal(health.status, 503);
-  assert.equal(((await health.json()) as { status: string }).status, 'starting');
+  const { status, message } = (await health.json()) as { status: string; message: string };
+  assert.equal(status, 'starting');
+  assert.match(message, /^Worker is still starting up\. The worker is currently reading plugins, which began at 2/);
+  server.starting('waiting for the broker');
+  assert.match(await (await get('/health')).text(), /currently waiting for the broker, which began at 2/);
   const connectors = await get('/connectors', { headers: { origin: 'http://ui.example' } });
   assert.equal(connectors.status, 503);
   assert.deepEqual(await connectors.json(), { error_code: 503, message: 'Worker is still starting up.' });
@@ -57,5 +66,26 @@ test('before the worker is ready: health says so; other headers, CORS and the Op
       registry: [],
     }),
     /cannot listen on 127\.0\.0\.1:\d+: .*EADDRINUSE/,
+  );
+});
+
+test('health is lost where one operation takes very long, which is named', async t => {
+  const { config } = loadWorkerConfig({ flags: { listen: '127.0.0.1:0' } });
+  const options = { config, metrics: new WorkerMetrics(), levels: new LogLevels('INFO'), logger: silent, registry: [] };
+  const server = await RestServer.start(options);
+  t.after(() => server.close());
+  const health = async (): Promise<[number, { status: string; message: string }]> => {
+    const answer = await fetch(`${server.url}/health`);
+    return [answer.status, (await answer.json()) as { status: string; message: string }];
+  };
+  server.ready(busySince(Date.now()));
+  const [code, { status }] = await health();
+  assert.deepEqual([code, status], [200, 'healthy']);
+  server.ready(busySince(Date.now() - 60_000));
+  const [lateCode, late] = await health();
+  assert.deepEqual([lateCode, late.status], [500, 'unhealthy']);
+  assert.match(
+    late.message,
+    /^Worker was unable to handle this request .* currently creating connector c, which began at /,
   );
 });

@@ -93,3 +93,22 @@ test('a connector with its own offsets topic writes there and to the common one,
   assert.equal((await w.read('own-offsets', 1)).at(-1)!.value, '{"next":8}');
   assert.deepEqual((await w.worker.sourceOffsets('own', {}))[0]!.offset, { next: 8 });
 });
+
+test("the topic of offsets is made with the worker's settings for it, and refused where it would lose records", async t => {
+  const w = await TestWorker.start(t, {
+    'offset.storage.segment.ms': '1234567',
+    'offset.storage.cleanup.policy': 'delete',
+    'offset.storage.file.filename': '/tmp/connect.offsets',
+  });
+  const admin = w.worker.broker.admin();
+  await w.worker.sourceOffsets('c', file);
+  const configs = await admin.topicConfig('millrace-offsets');
+  assert.equal(configs.get('segment.ms'), '1234567');
+  assert.equal(configs.get('cleanup.policy'), 'compact');
+
+  await admin.createTopics([{ name: 'short-lived', partitions: 1, replicationFactor: 1 }]);
+  await assert.rejects(w.worker.sourceOffsets('c', { ...file, 'offsets.storage.topic': 'short-lived' }), {
+    code: 'OFFSET_TOPIC_INVALID',
+    message: /short-lived, which holds source offsets, has cleanup\.policy=delete/,
+  });
+});

@@ -2,10 +2,21 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   ConfigState,
+  connectorRecord,
   fencingRecord,
+  loggerRecord,
+  restartRecord,
   sessionKeyRecord,
+  targetRecord,
   taskRecords,
 } from '../../../../runtime/herder/stores/configState.ts';
+import type { InternalRecord } from '../../../../runtime/herder/stores/internalTopic.ts';
+import {
+  connectorStatusRecord,
+  taskStatusRecord,
+  topicRecord,
+  topicTombstone,
+} from '../../../../runtime/herder/stores/statusState.ts';
 
 /** Key and value as a Kafka Connect worker writes them. */
 const java = (key: string, json: string | null) => ({ key, value: json === null ? null : JSON.parse(json) });
@@ -44,6 +55,45 @@ test('what a Java worker writes is taken up, and each record tells what it chang
   assert.deepEqual(state.apply(java('connector-c', null)), { kind: 'removed', name: 'c' });
   assert.equal(state.connector('c'), null);
   assert.equal(state.apply(java('connector-c', null)), null);
+});
+
+test('records are written byte for byte as a Java worker writes them', () => {
+  const written = (records: readonly InternalRecord[]): string[][] =>
+    records.map(({ key, value }) => [key, JSON.stringify(value)]);
+  const status = { state: 'FAILED', trace: 'why', workerId: 'a:1', version: '1.0', generation: 7 } as const;
+  const records = [
+    connectorRecord('c', { 'connector.class': 'X', name: 'c' }),
+    connectorRecord('c', null),
+    targetRecord('c', 'STARTED'),
+    targetRecord('c', 'PAUSED'),
+    targetRecord('c', 'STOPPED'),
+    ...taskRecords('c', [{ 'task.class': 'Y' }]),
+    restartRecord('c', true, false),
+    loggerRecord('a.b', 'DEBUG'),
+    connectorStatusRecord('c', { ...status, state: 'RUNNING', trace: null, version: null }),
+    taskStatusRecord('c', 0, status),
+    topicTombstone('t', 'c'),
+  ];
+  assert.deepEqual(written(records), [
+    ['connector-c', '{"properties":{"connector.class":"X","name":"c"}}'],
+    ['connector-c', 'null'],
+    ['target-state-c', '{"state":"STARTED","state.v2":"STARTED"}'],
+    ['target-state-c', '{"state":"PAUSED","state.v2":"PAUSED"}'],
+    ['target-state-c', '{"state":"PAUSED","state.v2":"STOPPED"}'],
+    ['task-c-0', '{"properties":{"task.class":"Y"}}'],
+    ['commit-c', '{"tasks":1}'],
+    ['restart-connector-c', '{"include-tasks":true,"only-failed":false}'],
+    ['logger-cluster-a.b', '{"level":"DEBUG"}'],
+    ['status-connector-c', '{"state":"RUNNING","trace":null,"worker_id":"a:1","generation":7,"version":null}'],
+    ['status-task-c-0', '{"state":"FAILED","trace":"why","worker_id":"a:1","generation":7,"version":"1.0"}'],
+    ['status-topic-t:connector-c', 'null'],
+  ]);
+  const { key, value } = topicRecord('t', 'c', 3);
+  assert.equal(key, 'status-topic-t:connector-c');
+  assert.match(
+    JSON.stringify(value),
+    /^\{"topic":\{"name":"t","connector":"c","task":3,"discoverTimestamp":\d{13}\}\}$/,
+  );
 });
 
 test('an incomplete set of task configs runs no task, and the next complete one does', () => {

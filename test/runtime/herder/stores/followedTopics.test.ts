@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { ConnectError } from '../../../../runtime/api/index.ts';
 import { connectBroker } from '../../../../runtime/broker/connectBroker.ts';
 import type { Broker } from '../../../../runtime/broker/port.ts';
 import { type ConfigChange, connectorRecord, targetRecord } from '../../../../runtime/herder/stores/configState.ts';
@@ -37,6 +38,46 @@ function options(broker: Broker, partitions: number): InternalTopicOptions {
 
 const status = (state: State, workerId: string, generation: number) =>
   taskStatusRecord('c', 0, { state, trace: null, workerId, version: null, generation });
+
+test('internal topics are made compacted, and refused where they would lose records or their order', async t => {
+  const broker = await openBroker(t);
+  const admin = broker.admin();
+  const open = async (change: object, create = true): Promise<void> => {
+    const { spec, ...rest } = options(broker, 1);
+    await (await ConfigStore.open({ ...rest, create, spec: { ...spec, ...change } })).close();
+  };
+  const refused = (message: RegExp) => ({ code: 'INTERNAL_TOPIC_INVALID', message });
+  await assert.rejects(open({ name: 'missing' }, false), refused(/missing does not exist; create it with/));
+
+  await open({ name: 'made', configs: { 'cleanup.policy': 'delete', 'segment.ms': '1234567' } });
+  const configs = await admin.topicConfig('made');
+  assert.equal(configs.get('cleanup.policy'), 'compact');
+  assert.equal(configs.get('segment.ms'), '1234567');
+
+  const compact = { 'cleanup.policy': 'compact' };
+  await admin.createTopics([
+    { name: 'short-lived', partitions: 1, replicationFactor: 1, configs: { 'cleanup.policy': 'delete' } },
+    { name: 'split', partitions: 2, replicationFactor: 1, configs: compact },
+  ]);
+  await assert.rejects(open({ name: 'short-lived' }), refused(/short-lived has cleanup\.policy=delete; it must be/));
+  await assert.rejects(open({ name: 'split' }), refused(/split has 2 partitions; it must have exactly 1/));
+});
+
+test('a worker that may not read the settings of a topic trusts them, and says so', async t => {
+  const broker = await openBroker(t);
+  await (await ConfigStore.open(options(broker, 1))).close();
+  const admin = broker.admin();
+  let refusal = new ConnectError('BROKER_NOT_AUTHORIZED', 'TOPIC_AUTHORIZATION_FAILED');
+  admin.topicConfig = () => Promise.reject(refusal);
+  broker.admin = () => admin;
+  const warnings: string[] = [];
+  const logger = { ...silent, warn: (_: object, message: string) => void warnings.push(message) };
+  await (await ConfigStore.open({ ...options(broker, 1), logger })).close();
+  assert.equal(warnings.length, 1);
+  assert.match(warnings[0]!, /^the settings of topic internal may not be read \(DescribeConfigs\)/);
+  refusal = new ConnectError('BROKER_REQUEST_FAILED', 'another reason');
+  await assert.rejects(ConfigStore.open(options(broker, 1)), refusal);
+});
 
 test('workers that follow the config topic see what another writes, and their own writes once they resolve', async t => {
   const broker = await openBroker(t);
