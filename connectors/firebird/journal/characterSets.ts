@@ -69,6 +69,15 @@ export function textDecoder(charset: number): DecodeText {
   return decode;
 }
 
+/** Text of a statement. A connection without a character set may write anything, in comments above all: what is no text becomes a character for each byte. */
+export function statementText(charset: number, bytes: Buffer, start: number, end: number): string {
+  try {
+    return textDecoder(charset)(bytes, start, end);
+  } catch {
+    return latin1(bytes, start, end);
+  }
+}
+
 function make(charset: number): DecodeText {
   if (charset === CHARSET_NONE) return strict('utf-8', 'character set NONE that is not UTF-8');
   if (charset === CHARSET_ASCII) return singleByte('', charset);

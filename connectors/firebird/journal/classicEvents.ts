@@ -1,7 +1,7 @@
 /** Blocks of a journal as the classic event stream: everything, in journal order, undone and rolled-back work included. */
 import type { JournalEvent, JournalRecord } from '../../../schemas/envelope/firebirdJournal.ts';
 import { ConnectError } from '../../../schemas/errors.ts';
-import { textDecoder } from './characterSets.ts';
+import { statementText } from './characterSets.ts';
 import { blobIdText, type ClassicValue, classicReader, type ReadValue } from './columnValue.ts';
 import { layoutOf } from './layoutOf.ts';
 import { type ControlCode, type OperationVisitor, readOperations } from './readOperations.ts';
@@ -99,7 +99,7 @@ export class ClassicEvents {
         this.#openBlobs.delete(tnx);
       },
       sql: (user, charset, start, end) =>
-        emit({ event: 'EXECUTE SQL', tnx, sql: textDecoder(charset)(bytes, start, end), user }),
+        emit({ event: 'EXECUTE SQL', tnx, sql: statementText(charset, bytes, start, end), user }),
       sequence: (name, value) => emit({ event: 'SET SEQUENCE', sequence: name, value }),
     };
     readOperations(bytes, block.start, block.end, block.where, visitor);

@@ -2,7 +2,7 @@
  * A transaction of the journal while it is open: where its blocks lie, and what of it its savepoints have undone. Its contents stay on disk, but for
  * those of small recent blocks, so that memory does not grow with transactions.
  */
-import { textDecoder } from '../journal/characterSets.ts';
+import { statementText } from '../journal/characterSets.ts';
 import { type ControlCode, Operation, type OperationVisitor, readOperations } from '../journal/readOperations.ts';
 import type { JournalBlock } from '../journal/segmentFile.ts';
 import type { Tables } from '../journal/tableHistory.ts';
@@ -92,7 +92,7 @@ export class OpenTransaction {
       blobEnd: () => {},
       sql: (_user, charset, start, end) => {
         this.#operations++;
-        this.statements.push(textDecoder(charset)(block.bytes, start, end));
+        this.statements.push(statementText(charset, block.bytes, start, end));
       },
       sequence: () => {},
     };
