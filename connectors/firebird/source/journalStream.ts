@@ -52,7 +52,7 @@ interface HeldCommit {
 
 export class JournalStream {
   readonly #options: StreamOptions;
-  readonly #start: StreamPosition;
+  #start: StreamPosition;
   readonly #follower: SegmentFollower;
   readonly #tables: TableHistory;
   readonly #open = new Map<number, OpenTransaction>();
@@ -84,7 +84,7 @@ export class JournalStream {
         directory,
         logger,
         errorTimeoutMs: settings.errorTimeoutMs,
-        onReissue: () => this.#dropAll(),
+        onReissue: sequence => this.#beginAgain(sequence),
       },
       first,
     );
@@ -119,8 +119,7 @@ export class JournalStream {
         const segment = found.get(sequence);
         if (segment?.isComplete && (await directory.hash(segment.path)) === hash) continue;
         logger.warn({ sequence }, 'the server has written a segment again after a crash; reading from it');
-        const start = { ...stored, sequence, offset: SEGMENT_HEADER_BYTES, open: new Map(), pending: [] };
-        return new JournalStream(options, start);
+        return new JournalStream(options, setBack(stored, sequence));
       }
     }
     return new JournalStream(options, stored);
@@ -362,6 +361,12 @@ export class JournalStream {
     this.#open.delete(transaction.number);
   }
 
+  /** What the segment and those behind it hold now is all new, also before the position that was stored. */
+  #beginAgain(sequence: number): void {
+    this.#dropAll();
+    if (sequence <= this.#start.sequence) this.#start = setBack(this.#start, sequence);
+  }
+
   #dropAll(): void {
     this.#open.clear();
     this.#held = null;
@@ -382,6 +387,15 @@ export class JournalStream {
     await this.#follower.close();
   }
 }
+
+/** At the start of a segment, with nothing open. */
+const setBack = (position: StreamPosition, sequence: number): StreamPosition => ({
+  ...position,
+  sequence,
+  offset: SEGMENT_HEADER_BYTES,
+  open: new Map(),
+  pending: [],
+});
 
 /** Carries an offset, so that segments without a published change are done with, too. */
 export const emptyBatch = (common: BatchCommon, offset: SourceOffset): SourceBatch => ({

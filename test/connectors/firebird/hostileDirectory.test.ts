@@ -76,6 +76,46 @@ test('a damaged segment fails the task, with file and byte, after error.timeout.
   await stream.close();
 });
 
+const SEQUENCE_AT = 32;
+
+/** Like `name`, with the contents of another segment under its own number, as the server writes it after a crash. */
+function writeAgain(stream: FixtureStream, index: number, contents: number): void {
+  const path = join(stream.folder, name(index));
+  const bytes = Buffer.from(readFileSync(SEGMENTS[contents]!));
+  bytes.writeBigUInt64LE(BigInt(index + 1), SEQUENCE_AT);
+  writeFileSync(path, bytes);
+  // Quiet for long enough.
+  const past = new Date(Date.now() - 60_000);
+  utimesSync(path, past, past);
+}
+
+test('what a segment has when it is written again is published, whether the source was restarted before or not', async () => {
+  const changes: string[][] = [];
+  for (const restarts of [false, true]) {
+    const stream = new FixtureStream('v4');
+    // No transaction ends in segment 4.
+    stream.add(0, 4);
+    await stream.open(null);
+    await stream.drain();
+    const { offset } = stream.offsets.at(-1)!;
+    assert.match(String(offset.pending), /^4:/);
+    if (restarts) {
+      await stream.stream.close();
+      await stream.open(offset, {}, stream.positions);
+      await stream.drain();
+    }
+    const { length } = stream.changes;
+    writeAgain(stream, 3, 5);
+    await stream.drain();
+    changes.push(
+      stream.changes.slice(length).map(({ op, table, after }) => `${op} ${table} ${JSON.stringify(after?.ID)}`),
+    );
+    await stream.close();
+  }
+  assert.ok(changes[0]!.length > 0);
+  assert.deepEqual(changes[1], changes[0]);
+});
+
 test('a segment without the end of a transaction that is written again is read again', async () => {
   // No transaction ends in segment 4.
   const stream = new FixtureStream('v4');
