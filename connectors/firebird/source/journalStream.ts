@@ -361,9 +361,14 @@ export class JournalStream {
     this.#open.delete(transaction.number);
   }
 
-  /** What the segment and those behind it hold now is all new, also before the position that was stored. */
+  /**
+   * What the segment and those behind it hold now is all new, also before the position that was stored. A transaction that had blocks there is dead; others may live:
+   * an earlier crash left the old segment behind, and they began after it.
+   */
   #beginAgain(sequence: number): void {
-    this.#dropAll();
+    for (const transaction of this.#open.values()) {
+      if (transaction.blocks.at(-1)!.sequence >= sequence) this.#drop(transaction);
+    }
     if (sequence <= this.#start.sequence) this.#start = setBack(this.#start, sequence);
   }
 
@@ -388,13 +393,13 @@ export class JournalStream {
   }
 }
 
-/** At the start of a segment, with nothing open. */
+/** At the start of a segment, with what began before it. */
 const setBack = (position: StreamPosition, sequence: number): StreamPosition => ({
   ...position,
   sequence,
   offset: SEGMENT_HEADER_BYTES,
-  open: new Map(),
-  pending: [],
+  open: new Map([...position.open].filter(([, from]) => from < sequence)),
+  pending: position.pending.filter(of => of.sequence < sequence),
 });
 
 /** Carries an offset, so that segments without a published change are done with, too. */

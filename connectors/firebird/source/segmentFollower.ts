@@ -17,7 +17,7 @@ export interface FollowerOptions {
   readonly directory: SegmentDirectory;
   readonly logger: Logger;
   readonly errorTimeoutMs: number;
-  /** The server has begun anew at this segment: what was open is dead. */
+  /** The server has written this segment anew: what was open in it is dead. */
   onReissue(sequence: number): void;
 }
 

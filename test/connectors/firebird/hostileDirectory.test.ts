@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, cpSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { test } from 'node:test';
+import { stringifyJson } from '../../../schemas/json/exactJson.ts';
 import { fixtureSegments } from './fixtureSegments.ts';
 import { FixtureStream } from './fixtureStream.ts';
 
@@ -78,6 +79,14 @@ test('a damaged segment fails the task, with file and byte, after error.timeout.
 
 const SEQUENCE_AT = 32;
 
+const LENGTH_AT = 40;
+
+function emptySegment(index: number): Buffer {
+  const bytes = Buffer.from(readFileSync(SEGMENTS[index]!).subarray(0, 48));
+  bytes.writeBigUInt64LE(48n, LENGTH_AT);
+  return bytes;
+}
+
 /** Like `name`, with the contents of another segment under its own number, as the server writes it after a crash. */
 function writeAgain(stream: FixtureStream, index: number, contents: number): void {
   const path = join(stream.folder, name(index));
@@ -116,6 +125,35 @@ test('what a segment has when it is written again is published, whether the sour
   assert.deepEqual(changes[1], changes[0]);
 });
 
+const shown = (stream: FixtureStream): string[] =>
+  stream.changes.map(({ op, table, before, after }) => stringifyJson([op, table, before, after])).sort();
+
+test('a segment that an earlier crash left behind is replaced: what is open since before it goes on', async () => {
+  const whole = new FixtureStream('v4');
+  whole.add();
+  await whole.open(null);
+  await whole.drain();
+  for (const restarts of [false, true]) {
+    const stream = new FixtureStream('v4');
+    stream.add(0, 3);
+    // Nothing in it: it stands for what lost transactions wrote.
+    writeFileSync(join(stream.folder, name(3)), emptySegment(3));
+    await stream.open(null);
+    await stream.drain();
+    const { offset } = stream.offsets.at(-1)!;
+    assert.match(String(offset.transactions), /:3$/, 'a transaction is open since segment 3');
+    assert.match(String(offset.pending), /4:/);
+    if (restarts) await stream.stream.close();
+    writeAgain(stream, 3, 3);
+    stream.add(4, 8);
+    if (restarts) await stream.open(offset, {}, whole.positions);
+    await stream.drain();
+    assert.deepEqual(shown(stream), shown(whole));
+    await stream.close();
+  }
+  await whole.close();
+});
+
 test('a segment without the end of a transaction that is written again is read again', async () => {
   // No transaction ends in segment 4.
   const stream = new FixtureStream('v4');
@@ -127,10 +165,8 @@ test('a segment without the end of a transaction that is written again is read a
   assert.notEqual(pending, '');
   const sequence = Number(pending.split(':')[0]);
   const path = join(stream.folder, name(sequence - 1));
-  const bytes = Buffer.from(readFileSync(path));
   // The server begins it anew: nothing in it any more.
-  bytes.writeBigUInt64LE(48n, 40);
-  writeFileSync(path, bytes.subarray(0, 48));
+  writeFileSync(path, emptySegment(sequence - 1));
   const past = new Date(Date.now() - 60_000);
   utimesSync(path, past, past);
   for (let later = sequence; later < 8; later++) rmSync(join(stream.folder, name(later)), { force: true });
