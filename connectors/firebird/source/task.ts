@@ -154,19 +154,24 @@ export class FirebirdSourceTask implements SourceTask {
     return true;
   }
 
-  /** The start of the unbroken run of segments that ends with the one being written. */
   async #firstPosition(catalog: Catalog, snapshot: Snapshot | null): Promise<StreamPosition> {
-    const found = await this.#directory.list();
-    let sequence = Math.max(catalog.sequence, 1);
-    while (found.has(sequence - 1)) sequence--;
+    const written = Math.max(snapshot?.sequence ?? catalog.sequence, 1);
     return {
       guid: catalog.guid,
-      sequence,
+      sequence: await this.#startOfRun(written),
       offset: SEGMENT_HEADER_BYTES,
       open: new Map(),
       pending: [],
       snapshot: snapshot?.view ?? null,
     };
+  }
+
+  /** The first of the unbroken run of segments that ends before the given one. */
+  async #startOfRun(end: number): Promise<number> {
+    const found = await this.#directory.list();
+    let sequence = end;
+    while (found.has(sequence - 1)) sequence--;
+    return sequence;
   }
 
   async #openStream(position: StreamPosition): Promise<void> {
@@ -268,7 +273,9 @@ export class FirebirdSourceTask implements SourceTask {
       throw error;
     }
     await this.#endSnapshot();
-    const position = this.#afterSnapshot!;
+    const first = this.#afterSnapshot!;
+    // Segments may have been waiting for the server to archive them.
+    const position = { ...first, sequence: await this.#startOfRun(first.sequence) };
     if (this.#settings.snapshotMode !== 'initial_only') await this.#openStream(position);
     this.#context.logger.info({}, 'the snapshot is complete');
     return [emptyBatch(this.#common, toOffset(position))];

@@ -1,6 +1,6 @@
 /** The source against real Firebird 5.0 and 4.0: snapshot, stream, restart, DDL, blobs. */
 import assert from 'node:assert/strict';
-import { readdirSync, rmSync } from 'node:fs';
+import { readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { disconnect } from '../../../connectors/firebird/connection.ts';
@@ -71,6 +71,31 @@ for (const version of [5, 4] as readonly FirebirdVersion[]) {
     );
   });
 }
+
+test('segments that are archived only while the snapshot is read are not missed', async t => {
+  const database = await TestFirebird.create(t, 5, { JOURNAL_SEGMENT_SIZE: '16384', JOURNAL_BUFFER_SIZE: '4096' });
+  await database.run('create table T (ID integer not null primary key, V varchar(200))');
+  const open = await database.connect();
+  const long = await open.transactionAsync();
+  for (let id = 0; id < 300; id++) await long.queryAsync(`insert into T values (${id}, '${'long '.repeat(30)}')`);
+  const segments = (): string[] => readdirSync(database.archive).filter(name => /\.journal-\d+$/.test(name));
+  await waitUntil('segments of the transaction', 10_000, () => segments().length >= 3);
+  // With a commit the server keeps the number of the segment that it is at.
+  await database.run("insert into T values (-1, 'committed')");
+  const late = segments();
+  for (const name of late) renameSync(join(database.archive, name), join(database.archive, `${name}.late`));
+  const source = new FirebirdHarness(t, database);
+  await source.start();
+  for (const name of late) renameSync(join(database.archive, `${name}.late`), join(database.archive, name));
+  await source.pollUntil('the end of the snapshot', () => source.offset?.segment !== undefined);
+  await long.commitAsync();
+  await disconnect(open);
+  await source.pollUntil('the transaction', changes => changes.length > 300);
+  assert.deepEqual(
+    source.changes.map(({ op, after }) => [op, after?.ID]),
+    [['r', -1], ...Array.from({ length: 300 }, (_, id) => ['c', id])],
+  );
+});
 
 test('heartbeats carry the offset while nothing changes, and records tell their connector', async t => {
   const database = await TestFirebird.create(t, 5);
