@@ -31,11 +31,13 @@ export class ClassicEvents {
   /** Blobs whose end is in a later block, by transaction. */
   readonly #openBlobs = new Map<number, OpenBlob>();
   readonly #readers = new WeakMap<RecordLayout, readonly ReadValue<ClassicValue>[]>();
+  /** Chunks by transaction whose record, which comes after them, tells whether their table is included. */
+  readonly #heldChunks = new Map<number, JournalEvent[]>();
   readonly #dumpsBlobs: boolean;
-  readonly #includes: (table: string) => boolean;
+  readonly #includes: ((table: string) => boolean) | null;
 
-  /** Without a history records stay bytes. Records of tables that are not included are left out, unread. */
-  constructor(history: TableHistory | null, dumpsBlobs = true, includes: (table: string) => boolean = () => true) {
+  /** Without a history records stay bytes. Records of tables that are not included are left out, unread; null = all are. */
+  constructor(history: TableHistory | null, dumpsBlobs = true, includes: ((table: string) => boolean) | null = null) {
     this.#history = history;
     this.#dumpsBlobs = dumpsBlobs;
     this.#includes = includes;
@@ -48,11 +50,22 @@ export class ClassicEvents {
     let hasEnded = false;
     let blob: OpenBlob | null = null;
     const chunk = (data: string): void => {
-      if (this.#dumpsBlobs && blob !== null) emit({ event: 'STORE BLOB', tnx, blobId: blob.id, data });
+      if (!this.#dumpsBlobs || blob === null) return;
+      const event = { event: 'STORE BLOB', tnx, blobId: blob.id, data } as const;
+      if (this.#includes === null) emit(event);
+      else if (!this.#heldChunks.get(tnx)?.push(event)) this.#heldChunks.set(tnx, [event]);
+    };
+    const isIncluded = (table: string): boolean => {
+      this.#openBlobs.delete(tnx);
+      if (this.#includes === null) return true;
+      const chunks = this.#heldChunks.get(tnx);
+      this.#heldChunks.delete(tnx);
+      if (!this.#includes(table)) return false;
+      chunks?.forEach(emit);
+      return true;
     };
     const change = (event: 'INSERT' | 'DELETE', table: string, start: number, end: number): void => {
-      this.#openBlobs.delete(tnx);
-      if (!this.#includes(table)) return;
+      if (!isIncluded(table)) return;
       if (history === null) {
         emit({ event, tnx, table, record: null, data: bytes.toString('hex', start, end) });
         return;
@@ -69,8 +82,7 @@ export class ClassicEvents {
       insert: (table, start, end) => change('INSERT', table, start, end),
       delete: (table, start, end) => change('DELETE', table, start, end),
       update: (table, oldStart, oldEnd, start, end) => {
-        this.#openBlobs.delete(tnx);
-        if (!this.#includes(table)) return;
+        if (!isIncluded(table)) return;
         if (history === null) {
           const [oldData, data] = [bytes.toString('hex', oldStart, oldEnd), bytes.toString('hex', start, end)];
           emit({ event: 'UPDATE', tnx, table, changedFields: [], oldRecord: null, record: null, oldData, data });
@@ -105,6 +117,7 @@ export class ClassicEvents {
     readOperations(bytes, block.start, block.end, block.where, visitor);
     if (!block.isLast) return;
     this.#openBlobs.delete(tnx);
+    this.#heldChunks.delete(tnx);
     if (!hasEnded) emit({ event: 'ROLLBACK', tnx });
   }
 

@@ -105,7 +105,11 @@ export class JournalStream {
       settings.format === 'debezium'
         ? null
         : {
-            events: new ClassicEvents(this.#tables, settings.dumpsBlobs, settings.tables),
+            events: new ClassicEvents(
+              this.#tables,
+              settings.dumpsBlobs,
+              settings.hasTableFilter ? settings.tables : null,
+            ),
             documents: new EventDocuments(settings),
           };
   }
@@ -244,8 +248,13 @@ export class JournalStream {
 
   /** event.format=journal; a COMMIT that did not come about is the ROLLBACK that it became. */
   #readEvents(block: JournalBlock, isRewinding: boolean, isRolledBack: boolean): void {
-    if (isRewinding || this.#classic === null) return;
+    if (this.#classic === null) return;
     const { events, documents } = this.#classic;
+    if (isRewinding) {
+      // A blob may go on behind the position.
+      events.read(block, () => {});
+      return;
+    }
     const { header } = this.#follower;
     if (header.sequence !== this.#documentSequence) documents.close();
     this.#documentSequence = header.sequence;
