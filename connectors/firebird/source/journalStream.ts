@@ -134,7 +134,7 @@ export class JournalStream {
     if (this.#failure !== null) throw this.#failure.error;
     this.#rows.reset();
     try {
-      while (this.#bytes() < POLL_BYTES && !signal.aborted && (await this.#step()));
+      while (this.#bytes() < POLL_BYTES && !signal.aborted && !this.#endsDocuments() && (await this.#step()));
     } catch (error) {
       // What there is goes first; the next poll fails with the same.
       if (this.#bytes() === 0) throw error;
@@ -145,6 +145,8 @@ export class JournalStream {
     if (this.#transactions !== null) batches.push(...this.#transactions.take());
     // Between transactions only: what is published in part is published again.
     if (this.#publishing !== null || this.#held !== null || this.#failure !== null) return batches;
+    // Between segments only: those that a restart repeats it repeats whole.
+    if (this.#classic !== null && !this.#follower.isBetweenSegments) return batches;
     const offset = this.#offset();
     const last = batches.at(-1);
     if (offset === null) return batches;
@@ -185,6 +187,11 @@ export class JournalStream {
   /** Of the last batch that had one; null = none had. */
   get lastOffset(): SourceOffset | null {
     return this.#lastGiven;
+  }
+
+  /** Whether there are events up to the end of a segment, where they may have an offset. */
+  #endsDocuments(): boolean {
+    return this.#classic !== null && this.#bytes() > 0 && this.#held === null && this.#follower.isBetweenSegments;
   }
 
   #bytes(): number {
@@ -256,8 +263,10 @@ export class JournalStream {
       return;
     }
     const { header } = this.#follower;
-    if (header.sequence !== this.#documentSequence) documents.close();
-    this.#documentSequence = header.sequence;
+    const { sequence } = header;
+    if (sequence !== this.#documentSequence)
+      documents.beginSegment(comparePositions({ sequence, offset: SEGMENT_HEADER_BYTES }, this.#start) >= 0);
+    this.#documentSequence = sequence;
     events.read(block, event => {
       const isUndone = isRolledBack && event.event === 'COMMIT';
       documents.add(header, isUndone ? { event: 'ROLLBACK', tnx: event.tnx } : event);
@@ -378,6 +387,7 @@ export class JournalStream {
     for (const transaction of this.#open.values()) {
       if (transaction.blocks.at(-1)!.sequence >= sequence) this.#drop(transaction);
     }
+    this.#documentSequence = 0;
     if (sequence <= this.#start.sequence) this.#start = setBack(this.#start, sequence);
   }
 

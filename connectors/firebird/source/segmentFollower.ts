@@ -67,6 +67,11 @@ export class SegmentFollower {
     return this.#file!.segment.header;
   }
 
+  /** Whether the last segment was read to its end, and the next one is not begun. */
+  get isBetweenSegments(): boolean {
+    return this.#file?.segment.isAtEnd ?? this.offset === SEGMENT_HEADER_BYTES;
+  }
+
   /** To be called for a block that ends a transaction: the server does not issue this segment's number again. */
   sawEnd(): void {
     this.#holdsEnd = true;

@@ -84,6 +84,36 @@ for (const version of FIXTURE_VERSIONS) {
   });
 }
 
+test('files are whole, wherever the source dies and begins again at its stored offset', async () => {
+  const first = new FixtureStream('v5');
+  first.add();
+  await first.open(null, { 'event.format': 'journal' });
+  await first.drainInSteps(2);
+  const { records, recordOffsets, positions } = first;
+  for (let end = 1; end < records.length; end += 5) {
+    const stored = recordOffsets.findLast(of => of.records <= end)?.offset ?? null;
+    const rest = new FixtureStream('v5');
+    rest.add();
+    await rest.open(stored, { 'event.format': 'journal' }, positions);
+    await rest.drain();
+    const directory = mkdtempSync(join(tmpdir(), 'files-'));
+    const task = new JournalFileSinkTask();
+    await task.start({ 'output.dir': directory }, {} as SinkTaskContext);
+    await task.put([sinkBatch([...records.slice(0, end), ...rest.records], 0)]);
+    await task.stop();
+    const files = readdirSync(directory).sort();
+    assert.equal(files.length, 7);
+    for (const [i, name] of files.entries()) {
+      const expected = parseJson(readFileSync(`${fixtureSegments('v5')[i]}.json`, 'utf8'));
+      const actual = parseJson(readFileSync(join(directory, name), 'utf8'));
+      assert.ok(isDeepStrictEqual(actual, expected), `${name}, where the source dies behind record ${end}`);
+    }
+    rmSync(directory, { recursive: true });
+    await rest.close();
+  }
+  await first.close();
+});
+
 test('a restart of the source in the middle goes on with the next event', async () => {
   const whole = new FixtureStream('v5');
   await whole.open(null, { 'event.format': 'journal' });
