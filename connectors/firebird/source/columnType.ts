@@ -174,7 +174,8 @@ function text(field: FormatField): ColumnType {
   const { dtype, length } = field;
   const isUtf8 = charsetOf(field) === CHARSET_UTF8;
   const decode = readText(field);
-  const characters = Math.floor(length / bytesPerCharacter(charsetOf(field)));
+  const width = bytesPerCharacter(charsetOf(field));
+  const characters = Math.floor(length / width);
   const writeImage: ColumnType['writeImage'] = !isUtf8
     ? (out, bytes, at) => out.text(decode(bytes, at))
     : dtype === DataType.varchar
@@ -183,7 +184,8 @@ function text(field: FormatField): ColumnType {
   return {
     schema: simple(data.STRING),
     wire: { wire: 'utf8' },
-    select: plain,
+    // The client cuts a CHAR to as many UTF-16 units as it has characters.
+    select: dtype === DataType.char && width > 1 ? castTo(`varchar(${characters}) character set utf8`) : plain,
     writeImage,
     writeSelected: (out, value) => out.text(String(value)),
   };
