@@ -140,7 +140,9 @@ export class FirebirdSourceTask implements SourceTask {
     }
     this.#directory = new SegmentDirectory(settings.directory, catalog.guid);
     const position = await this.#firstPosition(catalog, snapshot);
-    this.#history = await SchemaHistory.create(settings.historyFile, catalog, await readTimeZones(database));
+    this.#history =
+      (snapshot === null ? await this.#knownHistory(position) : null) ??
+      (await SchemaHistory.create(settings.historyFile, catalog, await readTimeZones(database)));
     if (snapshot === null) {
       await this.#openStream(position);
       return false;
@@ -152,6 +154,13 @@ export class FirebirdSourceTask implements SourceTask {
     this.#afterSnapshot = position;
     context.logger.info({ tables: catalog.tables.length, unseen: snapshot.view.unseen.length }, 'the snapshot begins');
     return true;
+  }
+
+  /** The history of an earlier start, where all DDL that is not in it is in segments from here on. */
+  async #knownHistory({ guid, sequence }: StreamPosition): Promise<SchemaHistory | null> {
+    // One that cannot be read is made anew.
+    const history = await SchemaHistory.load(this.#settings.historyFile).catch(() => null);
+    return history?.guid === guid && history.hasLearned({ sequence, offset: 0 }) ? history : null;
   }
 
   async #firstPosition(catalog: Catalog, snapshot: Snapshot | null): Promise<StreamPosition> {
