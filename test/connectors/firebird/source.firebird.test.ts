@@ -97,6 +97,27 @@ test('segments that are archived only while the snapshot is read are not missed'
   );
 });
 
+test('text of other character sets is the same in the snapshot and in the journal, however long', async t => {
+  const database = await TestFirebird.create(t, 5);
+  await database.run(
+    `create table T (ID integer not null primary key, A varchar(9000) character set win1252, B char(6) character set none,
+       C char(4) character set gbk, D char(9000) character set win1251)`,
+  );
+  const insert = (id: number): string =>
+    `insert into T values (${id}, rpad(_win1252 x'80', 9000, _win1252 x'E9'), '😀b', '中', _win1251 x'C6')`;
+  await database.run(insert(1));
+  const source = new FirebirdHarness(t, database);
+  await source.start();
+  await source.pollUntil('the row', changes => changes.length === 1);
+  await database.run(insert(2));
+  await source.pollUntil('the change', changes => changes.length === 2);
+  for (const [i, { op, after }] of source.changes.entries()) {
+    assert.equal(op, 'rc'[i]);
+    const A = `€${'é'.repeat(8999)}`;
+    assert.deepEqual(after, { ID: i + 1, A, B: '😀b ', C: '中   ', D: 'Ж'.padEnd(9000) });
+  }
+});
+
 test('heartbeats carry the offset while nothing changes, and records tell their connector', async t => {
   const database = await TestFirebird.create(t, 5);
   await database.run('create table T (ID integer not null primary key)', 'insert into T values (1)');
