@@ -8,7 +8,7 @@ import { decimalSchema } from '../../../schemas/data/logical.ts';
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { ColumnWire } from '../../../schemas/transcode/layout.ts';
 import { parseTimestampUs, parseTimeUs } from '../../shared/isoTime.ts';
-import { bytesPerCharacter, CHARSET_UTF8, textDecoder } from '../journal/characterSets.ts';
+import { bytesPerCharacter, CHARSET_NONE, CHARSET_UTF8, textDecoder } from '../journal/characterSets.ts';
 import {
   firstCharacters,
   isBinary,
@@ -249,7 +249,9 @@ function blob(field: FormatField): ColumnType {
     },
     writeSelected: (out, value) => {
       const bytes = typeof value === 'string' ? Buffer.from(value) : (value as Buffer);
-      out.slice(bytes, 0, bytes.length);
+      // The server does not look at it.
+      if (kind === 'text' && charset === CHARSET_NONE) out.text(textDecoder(charset)(bytes, 0, bytes.length));
+      else out.slice(bytes, 0, bytes.length);
     },
   };
 }

@@ -118,6 +118,24 @@ test('text of other character sets is the same in the snapshot and in the journa
   }
 });
 
+test('text of NONE that is no UTF-8 is told, with its column, and never published as something else', async t => {
+  for (const type of ['varchar(10) character set none', 'blob sub_type text character set none']) {
+    const database = await TestFirebird.create(t, 5);
+    await database.run(
+      `create table T (ID integer not null primary key, V ${type})`,
+      "insert into T values (1, x'C6F3EA')",
+    );
+    const source = new FirebirdHarness(t, database);
+    await source.start();
+    await assert.rejects(
+      source.pollUntil('an error', () => false),
+      { code: 'FB_VALUE_INVALID', place: { table: 'T', column: 'V' } },
+      type,
+    );
+    await source.stop();
+  }
+});
+
 test('heartbeats carry the offset while nothing changes, and records tell their connector', async t => {
   const database = await TestFirebird.create(t, 5);
   await database.run('create table T (ID integer not null primary key)', 'insert into T values (1)');
