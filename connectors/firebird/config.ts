@@ -35,6 +35,7 @@ export interface SourceSettings {
   readonly includesSequences: boolean;
   readonly dumpsBlobs: boolean;
   readonly tables: (name: string) => boolean;
+  readonly hasTableFilter: boolean;
   /** By TABLE.COLUMN. */
   readonly columns: (name: string) => boolean;
   readonly keyColumns: KeyColumns;
@@ -97,6 +98,7 @@ function settingsOf(config: Config, values: ConfigValues<typeof sourceKeys>): So
     includesDdl: values['include.ddl'],
     includesSequences: values['include.sequences'],
     dumpsBlobs: values['dump.blobs'],
+    hasTableFilter: values['table.include.list'] !== null || values['table.exclude.list'] !== null,
     tables: parseFilter(values['table.include.list'], values['table.exclude.list']),
     columns: parseFilter(values['column.include.list'], values['column.exclude.list']),
     keyColumns: parseKeyColumns(values['message.key.columns']),

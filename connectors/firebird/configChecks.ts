@@ -76,5 +76,9 @@ export function crossChecks(values: Partial<Values>): ConfigError[] {
   if (skipped !== undefined && !/^\s*(none|[cudt](\s*,\s*[cudt])*)?\s*$/.test(skipped)) {
     errors.push(invalid('skipped.operations', skipped, 'a list of c, u, d, t, or none'));
   }
+  const mode = values['snapshot.mode'];
+  if (mode !== undefined && /^journal$/i.test(values['event.format'] ?? '') && /^(initial_only|always)$/i.test(mode)) {
+    errors.push(invalid('snapshot.mode', mode, 'event.format=journal reads no rows; leave it out, or set no_data'));
+  }
   return errors;
 }

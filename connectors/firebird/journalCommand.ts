@@ -42,6 +42,7 @@ export async function printJournal(
           text += separator + journalEventText(event);
           separator = ',\n  ';
         });
+        history?.passTo({ sequence: header.sequence, offset: block.nextPosition });
         if (text.length > WRITE_CHARACTERS) {
           await write(text);
           text = '';

@@ -98,4 +98,6 @@ export function journalEventText(event: JournalEvent): string {
 /** The members of a document around its events, so that a segment need not be in memory as a whole. */
 export const journalDocumentStart = (header: JournalHeader): string =>
   `{\n "header": {"version": ${header.version}, "guid": ${JSON.stringify(header.guid)}, "sequence": ${header.sequence}, "state": ${JSON.stringify(header.state)}},\n "events": [`;
+/** Header of the record that has the first document of a segment: all of the segment follows, whatever came of it before. */
+export const JOURNAL_SEGMENT_BEGINS = 'millrace.journal.segment.begins';
 export const JOURNAL_DOCUMENT_END = '\n ]\n}\n';

@@ -1,7 +1,7 @@
 /** Blocks of a journal as the classic event stream: everything, in journal order, undone and rolled-back work included. */
 import type { JournalEvent, JournalRecord } from '../../../schemas/envelope/firebirdJournal.ts';
 import { ConnectError } from '../../../schemas/errors.ts';
-import { textDecoder } from './characterSets.ts';
+import { statementText } from './characterSets.ts';
 import { blobIdText, type ClassicValue, classicReader, type ReadValue } from './columnValue.ts';
 import { layoutOf } from './layoutOf.ts';
 import { type ControlCode, type OperationVisitor, readOperations } from './readOperations.ts';
@@ -31,11 +31,13 @@ export class ClassicEvents {
   /** Blobs whose end is in a later block, by transaction. */
   readonly #openBlobs = new Map<number, OpenBlob>();
   readonly #readers = new WeakMap<RecordLayout, readonly ReadValue<ClassicValue>[]>();
+  /** Chunks by transaction whose record, which comes after them, tells whether their table is included. */
+  readonly #heldChunks = new Map<number, JournalEvent[]>();
   readonly #dumpsBlobs: boolean;
-  readonly #includes: (table: string) => boolean;
+  readonly #includes: ((table: string) => boolean) | null;
 
-  /** Without a history records stay bytes. Records of tables that are not included are left out, unread. */
-  constructor(history: TableHistory | null, dumpsBlobs = true, includes: (table: string) => boolean = () => true) {
+  /** Without a history records stay bytes. Records of tables that are not included are left out, unread; null = all are. */
+  constructor(history: TableHistory | null, dumpsBlobs = true, includes: ((table: string) => boolean) | null = null) {
     this.#history = history;
     this.#dumpsBlobs = dumpsBlobs;
     this.#includes = includes;
@@ -48,16 +50,27 @@ export class ClassicEvents {
     let hasEnded = false;
     let blob: OpenBlob | null = null;
     const chunk = (data: string): void => {
-      if (this.#dumpsBlobs && blob !== null) emit({ event: 'STORE BLOB', tnx, blobId: blob.id, data });
+      if (!this.#dumpsBlobs || blob === null) return;
+      const event = { event: 'STORE BLOB', tnx, blobId: blob.id, data } as const;
+      if (this.#includes === null) emit(event);
+      else if (!this.#heldChunks.get(tnx)?.push(event)) this.#heldChunks.set(tnx, [event]);
+    };
+    const isIncluded = (table: string): boolean => {
+      this.#openBlobs.delete(tnx);
+      if (this.#includes === null) return true;
+      const chunks = this.#heldChunks.get(tnx);
+      this.#heldChunks.delete(tnx);
+      if (!this.#includes(table)) return false;
+      chunks?.forEach(emit);
+      return true;
     };
     const change = (event: 'INSERT' | 'DELETE', table: string, start: number, end: number): void => {
-      this.#openBlobs.delete(tnx);
-      if (!this.#includes(table)) return;
+      if (!isIncluded(table)) return;
       if (history === null) {
         emit({ event, tnx, table, record: null, data: bytes.toString('hex', start, end) });
         return;
       }
-      const record = this.#record(layoutOf(history.tables, table, bytes, start, end, tnx), bytes, start);
+      const record = this.#record(layoutOf(history.here, table, bytes, start, end, tnx), bytes, start);
       emit({ event, tnx, table, record });
     };
     const visitor: OperationVisitor = {
@@ -69,15 +82,14 @@ export class ClassicEvents {
       insert: (table, start, end) => change('INSERT', table, start, end),
       delete: (table, start, end) => change('DELETE', table, start, end),
       update: (table, oldStart, oldEnd, start, end) => {
-        this.#openBlobs.delete(tnx);
-        if (!this.#includes(table)) return;
+        if (!isIncluded(table)) return;
         if (history === null) {
           const [oldData, data] = [bytes.toString('hex', oldStart, oldEnd), bytes.toString('hex', start, end)];
           emit({ event: 'UPDATE', tnx, table, changedFields: [], oldRecord: null, record: null, oldData, data });
           return;
         }
-        const layout = layoutOf(history.tables, table, bytes, start, end, tnx);
-        const oldLayout = layoutOf(history.tables, table, bytes, oldStart, oldEnd, tnx);
+        const layout = layoutOf(history.here, table, bytes, start, end, tnx);
+        const oldLayout = layoutOf(history.here, table, bytes, oldStart, oldEnd, tnx);
         const record = this.#record(layout, bytes, start);
         const oldRecord = this.#record(oldLayout, bytes, oldStart);
         const old = new Map(oldRecord);
@@ -98,13 +110,18 @@ export class ClassicEvents {
         if (blob!.isEmpty) chunk('');
         this.#openBlobs.delete(tnx);
       },
-      sql: (user, charset, start, end) =>
-        emit({ event: 'EXECUTE SQL', tnx, sql: textDecoder(charset)(bytes, start, end), user }),
+      sql: (user, charset, start, end) => {
+        history?.altering.add(tnx);
+        emit({ event: 'EXECUTE SQL', tnx, sql: statementText(charset, bytes, start, end), user });
+      },
       sequence: (name, value) => emit({ event: 'SET SEQUENCE', sequence: name, value }),
     };
     readOperations(bytes, block.start, block.end, block.where, visitor);
     if (!block.isLast) return;
+    if (tnx === 0) history?.altering.clear();
+    history?.altering.delete(tnx);
     this.#openBlobs.delete(tnx);
+    this.#heldChunks.delete(tnx);
     if (!hasEnded) emit({ event: 'ROLLBACK', tnx });
   }
 

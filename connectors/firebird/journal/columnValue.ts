@@ -67,7 +67,7 @@ export function readText(field: FormatField): ReadValue<string> {
   return (bytes, at) => firstCharacters(decode(bytes, at, at + length), characters);
 }
 
-function firstCharacters(text: string, count: number): string {
+export function firstCharacters(text: string, count: number): string {
   let end = 0;
   for (let n = 0; n < count && end < text.length; n++) end += (text.codePointAt(end) ?? 0) > 0xffff ? 2 : 1;
   return text.slice(0, end);

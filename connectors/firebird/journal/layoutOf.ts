@@ -1,15 +1,15 @@
 import { ConnectError } from '../../../schemas/errors.ts';
 import { DataType } from './recordFormat.ts';
-import type { Tables } from './tableHistory.ts';
+import type { RecordPlace } from './tableHistory.ts';
 import { isNull, type RecordLayout } from './tableState.ts';
 import { isTime } from './temporal.ts';
 
 /**
  * The layout of a record, bytes [start, end); what no table of that name ever had is an error, not a guess. Of several layouts of its length the nearest
- * one counts whose columns can have such values: DDL that commits in the same moment may be in the journal behind the first records in its format.
+ * one counts whose columns can have such values.
  */
 export function layoutOf(
-  tables: Tables,
+  { tables, isAltering }: RecordPlace,
   name: string,
   bytes: Buffer,
   start: number,
@@ -17,7 +17,7 @@ export function layoutOf(
   transaction: number,
 ): RecordLayout {
   const table = tables.get(name);
-  const layouts = table?.layouts(end - start) ?? [];
+  const layouts = table?.layouts(end - start, isAltering) ?? [];
   const layout = (layouts.length > 1 ? layouts.find(of => isPossible(of, bytes, start)) : null) ?? layouts[0];
   if (layout !== undefined) return layout;
   const why =

@@ -69,6 +69,10 @@ export class SegmentFile {
     return this.#position;
   }
 
+  get isAtEnd(): boolean {
+    return this.#position === this.header.length;
+  }
+
   /** Goes on at a block's end. */
   seek(position: number): void {
     this.#position = position;

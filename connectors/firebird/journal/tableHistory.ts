@@ -10,11 +10,20 @@ import type { TimeZones } from './temporal.ts';
 /** By name. No record of a table follows the commit that dropped it: DROP fails while a transaction that is open has used the table. */
 export type Tables = ReadonlyMap<string, TableState>;
 
+/** Where in the journal a record lies. */
+export interface RecordPlace {
+  readonly tables: Tables;
+  /** DDL is under way there: its format is in use a moment before its COMMIT is in the journal. */
+  readonly isAltering: boolean;
+}
+
 export const comparePositions = (a: JournalPosition, b: JournalPosition): number =>
   a.sequence - b.sequence || a.offset - b.offset;
 
 export class TableHistory {
   tables: Tables = new Map();
+  /** Open transactions with DDL. */
+  readonly altering = new Set<number>();
   readonly zones: TimeZones;
   readonly #formats = new Map<number, readonly RecordFormat[]>();
   readonly #states = new Map<number, TableState>();
@@ -34,6 +43,11 @@ export class TableHistory {
       if (entries === undefined) this.#byTransaction.set(entry.tnx, [entry]);
       else entries.push(entry);
     }
+  }
+
+  /** Of the records that are read now. */
+  get here(): RecordPlace {
+    return { tables: this.tables, isAltering: this.altering.size > 0 };
   }
 
   /** Takes over what became so before the reader's first position, or, where entries have none, before its first transaction. */

@@ -35,7 +35,9 @@ export class TableState {
   readonly #fields: readonly NamedField[];
   /** Last names of columns that are not in the table any more. */
   readonly #droppedNames: ReadonlyMap<number, string>;
+  /** By length of the record, negative where DDL is under way. */
   readonly #layouts = new Map<number, readonly RecordLayout[]>();
+  readonly #built = new Map<RecordFormat, RecordLayout>();
 
   constructor(
     relation: number,
@@ -66,16 +68,23 @@ export class TableState {
     this.#formats = formats.toSorted((a, b) => a.format - b.format);
   }
 
-  /** Layouts of records of `length` bytes, the nearest to the current one first: older ones before newer ones, which the database has already. */
-  layouts(length: number): readonly RecordLayout[] {
-    const known = this.#layouts.get(length);
+  /**
+   * Layouts of records of `length` bytes, the nearest to the current one first: older ones before newer ones, which the database has already, but for the next one
+   * where DDL is under way (`isAltering`).
+   */
+  layouts(length: number, isAltering = false): readonly RecordLayout[] {
+    const key = isAltering ? -length : length;
+    const known = this.#layouts.get(key);
     if (known !== undefined) return known;
-    const far = ({ format }: RecordFormat): number =>
-      2 * Math.abs(format - this.#format) + (format > this.#format ? 1 : 0);
+    const current = this.#format;
+    const far = ({ format }: RecordFormat): number => {
+      if (isAltering && format === current + 1) return 1;
+      return 2 * Math.abs(format - current) + (format > current ? 1 : 0);
+    };
     // Of several of one number the last counts.
     const fits = this.#formats.filter(format => format.length === length).reverse();
-    const layouts = fits.sort((a, b) => far(a) - far(b)).map(format => this.#build(format));
-    if (layouts.length > 0) this.#layouts.set(length, layouts);
+    const layouts = fits.sort((a, b) => far(a) - far(b)).map(format => this.#layoutOf(format));
+    if (layouts.length > 0) this.#layouts.set(key, layouts);
     return layouts;
   }
 
@@ -86,6 +95,16 @@ export class TableState {
       throw new ConnectError('FB_METADATA_INVALID', `Format ${this.#format} of ${this.name} is not described.`);
     }
     return this.layouts(format.length)[0]!;
+  }
+
+  /** One object per format, whatever it is found by. */
+  #layoutOf(format: RecordFormat): RecordLayout {
+    let layout = this.#built.get(format);
+    if (layout === undefined) {
+      layout = this.#build(format);
+      this.#built.set(format, layout);
+    }
+    return layout;
   }
 
   #build(format: RecordFormat): RecordLayout {

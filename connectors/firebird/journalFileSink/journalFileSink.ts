@@ -1,6 +1,7 @@
 /**
  * Writes a topic of event.format=journal to one JSON file per segment. A file appears under its name only when it is whole: once the first event of
- * the next segment is there. Offsets are safe up to there, so that a restart reads the events of an unfinished file again.
+ * the next segment is there. Offsets are safe up to there, so that a restart reads the events of an unfinished file again. Where the source repeats segments,
+ * their files are written anew.
  */
 import { access, open, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,7 +14,7 @@ import {
   type SinkTaskContext,
   type TopicPartition,
 } from '../../../runtime/api/index.ts';
-import { JOURNAL_DOCUMENT_END } from '../../../schemas/envelope/firebirdJournal.ts';
+import { JOURNAL_DOCUMENT_END, JOURNAL_SEGMENT_BEGINS } from '../../../schemas/envelope/firebirdJournal.ts';
 import { journalFileSinkConfig } from './config.ts';
 
 export class JournalFileSinkConnector implements SinkConnector {
@@ -76,8 +77,11 @@ export class JournalFileSinkTask implements SinkTask {
     const [start, guid, number] = header as unknown as [string, string, string];
     const sequence = Number(number);
     let file = this.#files.get(partition);
-    if (file !== undefined && (file.sequence !== sequence || file.guid !== guid)) {
-      await this.#finish(file);
+    const begins = record.headers.some(({ name }) => name === JOURNAL_SEGMENT_BEGINS);
+    if (file !== undefined && (begins || file.sequence !== sequence || file.guid !== guid)) {
+      if (file.sequence < sequence || file.guid !== guid) await this.#finish(file);
+      // The source has begun again: what there is of this segment, or of one behind it, comes anew.
+      else await this.#forget(partition);
       file = undefined;
     }
     const events = text.slice(start.length, -JOURNAL_DOCUMENT_END.length);

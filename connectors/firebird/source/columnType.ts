@@ -2,43 +2,21 @@
  * What a Firebird column is in events: its schema, and how its value gets into a row of the RowBuffer, from a record image of the journal and from
  * the answer to a snapshot's query. Both must give the same bytes.
  */
+import type { SchemaOptions } from '../../../schemas/data/index.ts';
 import * as data from '../../../schemas/data/index.ts';
-import { primitive, type Schema, type SchemaOptions } from '../../../schemas/data/index.ts';
 import { decimalSchema } from '../../../schemas/data/logical.ts';
 import { ConnectError } from '../../../schemas/errors.ts';
-import type { ColumnWire } from '../../../schemas/transcode/layout.ts';
 import { parseTimestampUs, parseTimeUs } from '../../shared/isoTime.ts';
-import { bytesPerCharacter, CHARSET_UTF8 } from '../journal/characterSets.ts';
-import { isBinary, readInteger, readText, readTime, scaledText, varcharEnd } from '../journal/columnValue.ts';
+import { CHARSET_NONE, textDecoder } from '../journal/characterSets.ts';
+import { isBinary, readInteger, readTime, scaledText } from '../journal/columnValue.ts';
 import { decfloat16Text, decfloat34Text } from '../journal/decfloat.ts';
 import { charsetOf, DataType, type FormatField } from '../journal/recordFormat.ts';
 import { dateText, EPOCH_DAYS, TICKS_PER_DAY, timeText } from '../journal/temporal.ts';
+import { type ColumnType, castTo, named, plain, simple } from './columnForm.ts';
 import type { RowBuffer } from './rowBuffer.ts';
+import { binary, text } from './textColumn.ts';
 
 export type DecimalMode = 'precise' | 'string' | 'double';
-
-export interface ColumnType {
-  schema(options: SchemaOptions): Schema;
-  readonly wire: ColumnWire;
-  /** The expression that a snapshot selects; `name` is quoted. */
-  select(name: string): string;
-  writeImage(out: RowBuffer, bytes: Buffer, at: number): void;
-  /** Of a value that is not null. */
-  writeSelected(out: RowBuffer, value: unknown): void;
-  /** Set for blobs, whose values do not lie in the record. */
-  readonly blob?: 'text' | 'binary';
-}
-
-const plain = (name: string): string => name;
-const castTo = (type: string) => (name: string) => `cast(${name} as ${type})`;
-const named =
-  (type: Parameters<typeof primitive>[0], name: string) =>
-  (options: SchemaOptions): Schema =>
-    primitive(type, { ...options, name, version: 1 });
-const simple =
-  (schema: data.PrimitiveSchema) =>
-  (options: SchemaOptions): Schema =>
-    primitive(schema.type, options);
 
 const DEFAULT_PRECISION: Readonly<Record<number, number>> = { 8: 4, 9: 9, 19: 18, 24: 38 };
 const ASCII_TEXT = { writeSelected: (out: RowBuffer, value: unknown) => out.ascii(String(value)) };
@@ -153,52 +131,6 @@ function decimal(field: FormatField, precision: number, mode: DecimalMode): Colu
   };
 }
 
-function binary(field: FormatField): ColumnType {
-  const { dtype, length } = field;
-  return {
-    schema: simple(data.BYTES),
-    wire: { wire: 'bytes' },
-    select: plain,
-    writeImage:
-      dtype === DataType.char
-        ? (out, bytes, at) => out.slice(bytes, at, at + length)
-        : (out, bytes, at) => out.slice(bytes, at + 2, varcharEnd(bytes, at, length)),
-    writeSelected: (out, value) => {
-      const bytes = typeof value === 'string' ? Buffer.from(value, 'latin1') : (value as Buffer);
-      out.slice(bytes, 0, bytes.length);
-    },
-  };
-}
-
-function text(field: FormatField): ColumnType {
-  const { dtype, length } = field;
-  const isUtf8 = charsetOf(field) === CHARSET_UTF8;
-  const decode = readText(field);
-  const characters = Math.floor(length / bytesPerCharacter(charsetOf(field)));
-  const writeImage: ColumnType['writeImage'] = !isUtf8
-    ? (out, bytes, at) => out.text(decode(bytes, at))
-    : dtype === DataType.varchar
-      ? (out, bytes, at) => out.slice(bytes, at + 2, varcharEnd(bytes, at, length))
-      : (out, bytes, at) => out.slice(bytes, at, charactersEnd(bytes, at, at + length, characters));
-  return {
-    schema: simple(data.STRING),
-    wire: { wire: 'utf8' },
-    select: plain,
-    writeImage,
-    writeSelected: (out, value) => out.text(String(value)),
-  };
-}
-
-/** End of the first `count` UTF-8 characters. */
-function charactersEnd(bytes: Buffer, start: number, end: number, count: number): number {
-  let at = start;
-  for (let n = 0; n < count && at < end; n++) {
-    at++;
-    while (at < end && (bytes[at]! & 0xc0) === 0x80) at++;
-  }
-  return at;
-}
-
 const TEXT_BLOB = 1;
 
 function blob(field: FormatField): ColumnType {
@@ -216,7 +148,9 @@ function blob(field: FormatField): ColumnType {
     },
     writeSelected: (out, value) => {
       const bytes = typeof value === 'string' ? Buffer.from(value) : (value as Buffer);
-      out.slice(bytes, 0, bytes.length);
+      // The server does not look at it.
+      if (kind === 'text' && charset === CHARSET_NONE) out.text(textDecoder(charset)(bytes, 0, bytes.length));
+      else out.slice(bytes, 0, bytes.length);
     },
   };
 }

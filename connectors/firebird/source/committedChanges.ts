@@ -68,7 +68,7 @@ export class CommittedChanges {
     const { number } = state.transaction;
     const versionOf = (table: string, start: number, end: number): TableVersion | null => {
       if (state.isUndone() || !versions.includes(table)) return null;
-      return versions.of(layoutOf(block.tables, table, bytes, start, end, number));
+      return versions.of(layoutOf(block, table, bytes, start, end, number));
     };
     const nothing = (): void => {};
     return {
@@ -85,7 +85,7 @@ export class CommittedChanges {
       update: (table, oldStart, oldEnd, start, end) => {
         const version = versionOf(table, start, end);
         if (version !== null && !this.#skips.u) {
-          const oldVersion = versions.of(layoutOf(block.tables, table, bytes, oldStart, oldEnd, number));
+          const oldVersion = versions.of(layoutOf(block, table, bytes, oldStart, oldEnd, number));
           const from = rows.length;
           const before = this.#writer.write(oldVersion, bytes, oldStart, state.blobs, true);
           const after = this.#writer.write(version, bytes, start, state.blobs, false);

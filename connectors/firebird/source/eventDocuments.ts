@@ -1,8 +1,9 @@
 /** The classic event stream as records of one topic: JSON documents with the header of their segment and some of its events, in one partition, in order. */
 import { plainBatch, type SourceBatch } from '../../../runtime/api/index.ts';
-import { STRING } from '../../../schemas/data/index.ts';
+import { BOOLEAN, STRING } from '../../../schemas/data/index.ts';
 import {
   JOURNAL_DOCUMENT_END,
+  JOURNAL_SEGMENT_BEGINS,
   type JournalEvent,
   type JournalHeader,
   journalDocumentStart,
@@ -18,8 +19,9 @@ const DOCUMENT_CHARACTERS = 16_000;
 export class EventDocuments {
   readonly #settings: SourceSettings;
   readonly #topic: string;
-  #documents: string[] = [];
+  #documents: { readonly text: string; readonly beginsSegment: boolean }[] = [];
   #text = '';
+  #beginsSegment = false;
   #isOpen = false;
   /** Characters collected. */
   length = 0;
@@ -49,24 +51,33 @@ export class EventDocuments {
     }
   }
 
-  /** Ends the document at hand: the events that follow are of another segment. */
+  /** The events that follow are of another segment; `isWhole` = they are all it has. */
+  beginSegment(isWhole: boolean): void {
+    this.close();
+    this.#beginsSegment = isWhole;
+  }
+
+  /** Ends the document at hand. */
   close(): void {
-    if (this.#isOpen) this.#documents.push(this.#text + JOURNAL_DOCUMENT_END);
+    if (this.#isOpen) {
+      this.#documents.push({ text: this.#text + JOURNAL_DOCUMENT_END, beginsSegment: this.#beginsSegment });
+      this.#beginsSegment = false;
+    }
     this.#text = '';
     this.#isOpen = false;
   }
 
   take(common: BatchCommon, timestampMs: number): SourceBatch[] {
     this.close();
-    const records = this.#documents.map(value => ({
+    const records = this.#documents.map(({ text, beginsSegment }) => ({
       topic: this.#topic,
       partition: 0,
       keySchema: null,
       key: null,
       valueSchema: STRING,
-      value,
+      value: text,
       timestamp: null,
-      headers: [],
+      headers: beginsSegment ? [{ name: JOURNAL_SEGMENT_BEGINS, schema: BOOLEAN, value: true }] : [],
     }));
     this.#documents = [];
     this.length = 0;

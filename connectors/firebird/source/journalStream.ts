@@ -83,7 +83,7 @@ export class JournalStream {
         directory,
         logger,
         errorTimeoutMs: settings.errorTimeoutMs,
-        onReissue: sequence => this.#startAgain(sequence),
+        onReissue: sequence => this.#beginAgain(sequence),
       },
       start,
     );
@@ -104,7 +104,11 @@ export class JournalStream {
       settings.format === 'debezium'
         ? null
         : {
-            events: new ClassicEvents(this.#tables, settings.dumpsBlobs, settings.tables),
+            events: new ClassicEvents(
+              this.#tables,
+              settings.dumpsBlobs,
+              settings.hasTableFilter ? settings.tables : null,
+            ),
             documents: new EventDocuments(settings),
           };
   }
@@ -114,7 +118,7 @@ export class JournalStream {
     if (this.#failure !== null) throw this.#failure.error;
     this.#rows.reset();
     try {
-      while (this.#hasRoom() && !signal.aborted && (await this.#step()));
+      while (this.#hasRoom() && !signal.aborted && !this.#endsDocuments() && (await this.#step()));
     } catch (error) {
       // What there is goes first; the next poll fails with the same.
       if (this.#bytes() === 0) throw error;
@@ -125,6 +129,8 @@ export class JournalStream {
     if (this.#transactions !== null) batches.push(...this.#transactions.take());
     // Between transactions only: what is published in part is published again.
     if (this.#publishing !== null || this.#held !== null || this.#failure !== null) return batches;
+    // Between segments only: those that a restart repeats it repeats whole.
+    if (this.#classic !== null && !this.#follower.isBetweenSegments) return batches;
     const offset = this.#offset();
     const last = batches.at(-1);
     if (offset === null) return batches;
@@ -171,6 +177,11 @@ export class JournalStream {
   #hasRoom(): boolean {
     const { pollBytes } = this.#options;
     return this.#bytes() < (this.#publishing === null ? pollBytes : 2 * pollBytes);
+  }
+
+  /** Whether there are events up to the end of a segment, where they may have an offset. */
+  #endsDocuments(): boolean {
+    return this.#classic !== null && this.#bytes() > 0 && this.#held === null && this.#follower.isBetweenSegments;
   }
 
   #bytes(): number {
@@ -220,12 +231,17 @@ export class JournalStream {
     const outcome = transaction.add(
       block,
       position.sequence,
-      this.#tables.tables,
+      this.#tables.here,
       this.#classic === null ? this.#cache : null,
     );
+    if (transaction.statements.length > 0) this.#tables.altering.add(number);
     if (outcome === 'committed') {
       this.#held = { block, transaction, isRead: false };
       return;
+    }
+    if (this.#classic !== null && transaction.hasUnknownLayout) {
+      await this.#options.learnFormats(this.#tables);
+      transaction.hasUnknownLayout = false;
     }
     this.#readEvents(block, isRewinding, false);
     if (outcome === 'rolled back') this.#drop(transaction);
@@ -233,11 +249,18 @@ export class JournalStream {
 
   /** event.format=journal; a COMMIT that did not come about is the ROLLBACK that it became. */
   #readEvents(block: JournalBlock, isRewinding: boolean, isRolledBack: boolean): void {
-    if (isRewinding || this.#classic === null) return;
+    if (this.#classic === null) return;
     const { events, documents } = this.#classic;
+    if (isRewinding) {
+      // A blob may go on behind the position.
+      events.read(block, () => {});
+      return;
+    }
     const { header } = this.#follower;
-    if (header.sequence !== this.#documentSequence) documents.close();
-    this.#documentSequence = header.sequence;
+    const { sequence } = header;
+    if (sequence !== this.#documentSequence)
+      documents.beginSegment(comparePositions({ sequence, offset: SEGMENT_HEADER_BYTES }, this.#start) >= 0);
+    this.#documentSequence = sequence;
     events.read(block, event => {
       const isUndone = isRolledBack && event.event === 'COMMIT';
       documents.add(header, isUndone ? { event: 'ROLLBACK', tnx: event.tnx } : event);
@@ -349,18 +372,25 @@ export class JournalStream {
 
   #drop(transaction: OpenTransaction): void {
     this.#open.delete(transaction.number);
+    this.#tables.altering.delete(transaction.number);
+  }
+
+  /**
+   * What the segment and those behind it hold now is all new, also before the position that was stored. A transaction that had blocks there is dead; others may live:
+   * an earlier crash left the old segment behind, and they began after it.
+   */
+  #beginAgain(sequence: number): void {
+    for (const transaction of this.#open.values()) {
+      if (transaction.blocks.at(-1)!.sequence >= sequence) this.#drop(transaction);
+    }
+    this.#documentSequence = 0;
+    if (sequence <= this.#start.sequence) this.#start = setBack(this.#start, sequence);
   }
 
   #dropAll(): void {
     this.#open.clear();
+    this.#tables.altering.clear();
     this.#held = null;
-  }
-
-  /** The position may lie behind segments that the server has written again: it is set back to the first of them. */
-  #startAgain(sequence: number): void {
-    this.#dropAll();
-    const first = { sequence, offset: SEGMENT_HEADER_BYTES };
-    if (comparePositions(first, this.#start) < 0) this.#start = { ...this.#start, ...first, open: new Map() };
   }
 
   async #pathOf(sequence: number): Promise<string> {
@@ -378,6 +408,15 @@ export class JournalStream {
     await this.#follower.close();
   }
 }
+
+/** At the start of a segment, with what began before it. */
+const setBack = (position: StreamPosition, sequence: number): StreamPosition => ({
+  ...position,
+  sequence,
+  offset: SEGMENT_HEADER_BYTES,
+  open: new Map([...position.open].filter(([, from]) => from < sequence)),
+  pending: position.pending.filter(of => of.sequence < sequence),
+});
 
 /** Carries an offset, so that segments without a published change are done with, too. */
 export const emptyBatch = (common: BatchCommon, offset: SourceOffset): SourceBatch => ({

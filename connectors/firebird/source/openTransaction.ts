@@ -2,19 +2,17 @@
  * A transaction of the journal while it is open: where its blocks lie, and what of it its savepoints have undone. Its contents stay on disk, but for
  * those of small recent blocks, so that memory does not grow with transactions.
  */
-import { textDecoder } from '../journal/characterSets.ts';
+import { statementText } from '../journal/characterSets.ts';
 import { type ControlCode, Operation, type OperationVisitor, readOperations } from '../journal/readOperations.ts';
 import type { JournalBlock } from '../journal/segmentFile.ts';
-import type { Tables } from '../journal/tableHistory.ts';
+import type { RecordPlace } from '../journal/tableHistory.ts';
 import type { BlockCache } from './blockCache.ts';
 
-export interface BlockRef {
+export interface BlockRef extends RecordPlace {
   readonly sequence: number;
   /** Of its operations in the file. */
   readonly position: number;
   readonly length: number;
-  /** As they were where the block lies: its records have their layouts. */
-  readonly tables: Tables;
   readonly where: string;
   /** Null = to be read again. */
   bytes: Buffer | null;
@@ -51,7 +49,8 @@ export class OpenTransaction {
   }
 
   /** Takes in a block: checks all of it, and tells what became of the transaction. */
-  add(block: JournalBlock, sequence: number, tables: Tables, cache: BlockCache | null): Outcome {
+  add(block: JournalBlock, sequence: number, place: RecordPlace, cache: BlockCache | null): Outcome {
+    const { tables, isAltering } = place;
     let ending: ControlCode | null = null;
     let [lastTable, lastLength] = ['', -1];
     const count = (table: string, start: number, end: number): void => {
@@ -92,7 +91,7 @@ export class OpenTransaction {
       blobEnd: () => {},
       sql: (_user, charset, start, end) => {
         this.#operations++;
-        this.statements.push(textDecoder(charset)(block.bytes, start, end));
+        this.statements.push(statementText(charset, block.bytes, start, end));
       },
       sequence: () => {},
     };
@@ -102,6 +101,7 @@ export class OpenTransaction {
       position: block.nextPosition - (block.end - block.start),
       length: block.end - block.start,
       tables,
+      isAltering,
       where: block.where,
       bytes: null,
     };

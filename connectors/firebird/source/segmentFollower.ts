@@ -17,7 +17,7 @@ export interface FollowerOptions {
   readonly directory: SegmentDirectory;
   readonly logger: Logger;
   readonly errorTimeoutMs: number;
-  /** The server has begun anew at this segment: what was open is dead. */
+  /** The server has written this segment anew: what was open in it is dead. */
   onReissue(sequence: number): void;
 }
 
@@ -72,6 +72,11 @@ export class SegmentFollower {
     return this.#file!.segment.header;
   }
 
+  /** Whether the last segment was read to its end, and the next one is not begun. */
+  get isBetweenSegments(): boolean {
+    return this.#file?.segment.isAtEnd ?? this.offset === SEGMENT_HEADER_BYTES;
+  }
+
   /**
    * To be called for a COMMIT that has come about: the server does not issue this segment's number again. A COMMIT in the journal alone is not enough: the
    * number is durable only with the pages of the database.
@@ -104,7 +109,7 @@ export class SegmentFollower {
     // Many segments may be waiting: the directory is not read again for each.
     if (!this.#found.has(this.sequence) || this.pending.length > 0) this.#found = await this.#options.directory.list();
     const found = this.#found;
-    if (await this.#wasReissued(found)) return null;
+    if (!(await this.#checkPending(found))) return null;
     const of = found.get(this.sequence);
     if (of === undefined) {
       this.#checkGap(found);
@@ -146,29 +151,33 @@ export class SegmentFollower {
     return true;
   }
 
-  async #wasReissued(found: ReadonlyMap<number, FoundSegment>): Promise<boolean> {
+  /** Begins again at a segment that was written again; false while one is being written. */
+  async #checkPending(found: ReadonlyMap<number, FoundSegment>): Promise<boolean> {
     for (const { sequence, hash } of this.pending) {
       const segment = found.get(sequence);
       if (segment === undefined) continue;
-      if (!segment.isComplete) return true;
+      if (!segment.isComplete) return false;
       const state = await fileState(segment.path);
       if (state === null || this.#pendingStamps.get(sequence) === state.stamp) continue;
-      if (Date.now() - state.modifiedMs < SETTLE_MS) return true;
+      if (Date.now() - state.modifiedMs < SETTLE_MS) return false;
       if ((await this.#options.directory.hash(segment.path)) !== hash) {
         await this.#beginAgain(sequence);
         return true;
       }
       this.#pendingStamps.set(sequence, state.stamp);
     }
-    return false;
+    return true;
   }
 
+  /** A reader that has not come to the segment again since it started finds it when it does. */
   async #beginAgain(sequence: number): Promise<void> {
     this.#options.logger.warn({ sequence }, 'the server has written a segment again after a crash; reading from it');
-    await this.close();
     this.pending = this.pending.filter(of => of.sequence < sequence);
-    this.sequence = sequence;
-    this.offset = SEGMENT_HEADER_BYTES;
+    if (sequence <= this.sequence) {
+      await this.close();
+      this.sequence = sequence;
+      this.offset = SEGMENT_HEADER_BYTES;
+    }
     this.#options.onReissue(sequence);
   }
 

@@ -25,18 +25,23 @@ type Row = Readonly<Record<string, unknown>>;
 export class Snapshot {
   readonly catalog: Catalog;
   readonly view: SnapshotView;
+  /** The segment that was written before it began: what it has not seen commits there or later. */
+  readonly sequence: number;
   readonly #transaction: Transaction;
   readonly #tsMs = BigInt(Date.now());
 
-  private constructor(transaction: Transaction, catalog: Catalog, view: SnapshotView) {
+  private constructor(transaction: Transaction, catalog: Catalog, view: SnapshotView, sequence: number) {
     this.#transaction = transaction;
     this.catalog = catalog;
     this.view = view;
+    this.sequence = sequence;
   }
 
   static async begin(database: Database): Promise<Snapshot> {
     // Whatever is below it has ended before the snapshot begins.
-    const [before] = await database.queryAsync<Row>('select mon$oldest_active oat from mon$database');
+    const [before] = await database.queryAsync<Row>(
+      `select mon$oldest_active oat, rdb$get_context('SYSTEM', 'REPLICATION_SEQUENCE') seq from mon$database`,
+    );
     const transaction = await database.transactionAsync({
       ...snapshotTransaction(),
     });
@@ -63,7 +68,7 @@ export class Snapshot {
       );
       const own = Number(unseen.at(-1)!.OWN);
       const view = { tnx: own, unseen: unseen.slice(0, -1).map(row => Number(row.TNX)) };
-      return new Snapshot(transaction, await readCatalog(database, transaction), view);
+      return new Snapshot(transaction, await readCatalog(database, transaction), view, Number(before!.SEQ ?? 0));
     } catch (error) {
       await transaction.rollbackAsync().catch(() => {});
       throw error;

@@ -9,7 +9,8 @@ import type { ColumnLayout, Layout } from '../../../schemas/transcode/layout.ts'
 import { adjustName, adjustSchemaName, topicName } from '../../shared/eventNames.ts';
 import type { SourceSettings } from '../config.ts';
 import type { LayoutColumn, RecordLayout } from '../journal/tableState.ts';
-import { type ColumnType, columnType } from './columnType.ts';
+import type { ColumnType } from './columnForm.ts';
+import { columnType } from './columnType.ts';
 import { eventLayout, POSITION, SOURCE_SCHEMA } from './envelope.ts';
 
 export interface VersionColumn {

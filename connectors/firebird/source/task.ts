@@ -141,7 +141,9 @@ export class FirebirdSourceTask implements SourceTask {
     }
     this.#directory = new SegmentDirectory(settings.directory, catalog.guid);
     const position = await this.#firstPosition(catalog, snapshot);
-    this.#history = await SchemaHistory.create(settings.historyFile, catalog, await readTimeZones(database));
+    this.#history =
+      (snapshot === null ? await this.#knownHistory(position) : null) ??
+      (await SchemaHistory.create(settings.historyFile, catalog, await readTimeZones(database)));
     if (snapshot === null) {
       this.#openStream(position);
       return false;
@@ -155,19 +157,31 @@ export class FirebirdSourceTask implements SourceTask {
     return true;
   }
 
-  /** The start of the unbroken run of segments that ends with the one being written. */
+  /** The history of an earlier start, where all DDL that is not in it is in segments from here on. */
+  async #knownHistory({ guid, sequence }: StreamPosition): Promise<SchemaHistory | null> {
+    // One that cannot be read is made anew.
+    const history = await SchemaHistory.load(this.#settings.historyFile).catch(() => null);
+    return history?.guid === guid && history.hasLearned({ sequence, offset: 0 }) ? history : null;
+  }
+
   async #firstPosition(catalog: Catalog, snapshot: Snapshot | null): Promise<StreamPosition> {
-    const found = await this.#directory.list();
-    let sequence = Math.max(catalog.sequence, 1);
-    while (found.has(sequence - 1)) sequence--;
+    const written = Math.max(snapshot?.sequence ?? catalog.sequence, 1);
     return {
       guid: catalog.guid,
-      sequence,
+      sequence: await this.#startOfRun(written),
       offset: SEGMENT_HEADER_BYTES,
       open: new Map(),
       pending: [],
       snapshot: snapshot?.view ?? null,
     };
+  }
+
+  /** The first of the unbroken run of segments that ends before the given one. */
+  async #startOfRun(end: number): Promise<number> {
+    const found = await this.#directory.list();
+    let sequence = end;
+    while (found.has(sequence - 1)) sequence--;
+    return sequence;
   }
 
   #openStream(position: StreamPosition): void {
@@ -270,7 +284,9 @@ export class FirebirdSourceTask implements SourceTask {
       throw error;
     }
     await this.#endSnapshot();
-    const position = this.#afterSnapshot!;
+    const first = this.#afterSnapshot!;
+    // Segments may have been waiting for the server to archive them.
+    const position = { ...first, sequence: await this.#startOfRun(first.sequence) };
     if (this.#settings.snapshotMode !== 'initial_only') this.#openStream(position);
     this.#context.logger.info({}, 'the snapshot is complete');
     return [emptyBatch(this.#common, toOffset(position))];

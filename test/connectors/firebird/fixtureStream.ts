@@ -13,6 +13,18 @@ import { type FixtureVersion, fixtureMetadata, fixtureSegments } from './fixture
 import { type Change, changeOf } from './sourceHarness.ts';
 
 const SIGNAL = new AbortController().signal;
+/** Polls that give nothing, after which there is nothing. */
+const LAST_POLLS = 100;
+
+/** Ends a poll after so many blocks. */
+function signalAfter(steps: number): AbortSignal {
+  let left = steps;
+  return {
+    get aborted() {
+      return left-- <= 0;
+    },
+  } as AbortSignal;
+}
 
 export class FixtureStream {
   readonly folder: string;
@@ -95,6 +107,15 @@ export class FixtureStream {
       },
       parsed.state === 'streaming' ? parsed.position : first,
     );
+  }
+
+  /** All there is, a few blocks in each poll. */
+  async drainInSteps(steps: number): Promise<void> {
+    for (let empty = 0; empty < LAST_POLLS; empty++) {
+      const batches = await this.stream.poll(signalAfter(steps));
+      if (batches.length > 0) empty = 0;
+      this.take(batches);
+    }
   }
 
   async drain(): Promise<void> {

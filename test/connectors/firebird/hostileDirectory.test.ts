@@ -4,6 +4,7 @@ import { copyFileSync, cpSync, readFileSync, rmSync, utimesSync, writeFileSync }
 import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import type { CommitState } from '../../../connectors/firebird/source/commitStates.ts';
+import { stringifyJson } from '../../../schemas/json/exactJson.ts';
 import { fixtureSegments } from './fixtureSegments.ts';
 import { FixtureStream } from './fixtureStream.ts';
 
@@ -77,6 +78,83 @@ test('a damaged segment fails the task, with file and byte, after error.timeout.
   await stream.close();
 });
 
+const SEQUENCE_AT = 32;
+
+const LENGTH_AT = 40;
+
+function emptySegment(index: number): Buffer {
+  const bytes = Buffer.from(readFileSync(SEGMENTS[index]!).subarray(0, 48));
+  bytes.writeBigUInt64LE(48n, LENGTH_AT);
+  return bytes;
+}
+
+/** Like `name`, with the contents of another segment under its own number, as the server writes it after a crash. */
+function writeAgain(stream: FixtureStream, index: number, contents: number): void {
+  const path = join(stream.folder, name(index));
+  const bytes = Buffer.from(readFileSync(SEGMENTS[contents]!));
+  bytes.writeBigUInt64LE(BigInt(index + 1), SEQUENCE_AT);
+  writeFileSync(path, bytes);
+  // Quiet for long enough.
+  const past = new Date(Date.now() - 60_000);
+  utimesSync(path, past, past);
+}
+
+test('what a segment has when it is written again is published, whether the source was restarted before or not', async () => {
+  const changes: string[][] = [];
+  for (const restarts of [false, true]) {
+    const stream = new FixtureStream('v4');
+    // No transaction ends in segment 4.
+    stream.add(0, 4);
+    await stream.open(null);
+    await stream.drain();
+    const { offset } = stream.offsets.at(-1)!;
+    assert.match(String(offset.pending), /^4:/);
+    if (restarts) {
+      await stream.stream.close();
+      await stream.open(offset, {}, stream.positions);
+      await stream.drain();
+    }
+    const { length } = stream.changes;
+    writeAgain(stream, 3, 5);
+    await stream.drain();
+    changes.push(
+      stream.changes.slice(length).map(({ op, table, after }) => `${op} ${table} ${JSON.stringify(after?.ID)}`),
+    );
+    await stream.close();
+  }
+  assert.ok(changes[0]!.length > 0);
+  assert.deepEqual(changes[1], changes[0]);
+});
+
+const shown = (stream: FixtureStream): string[] =>
+  stream.changes.map(({ op, table, before, after }) => stringifyJson([op, table, before, after])).sort();
+
+test('a segment that an earlier crash left behind is replaced: what is open since before it goes on', async () => {
+  const whole = new FixtureStream('v4');
+  whole.add();
+  await whole.open(null);
+  await whole.drain();
+  for (const restarts of [false, true]) {
+    const stream = new FixtureStream('v4');
+    stream.add(0, 3);
+    // Nothing in it: it stands for what lost transactions wrote.
+    writeFileSync(join(stream.folder, name(3)), emptySegment(3));
+    await stream.open(null);
+    await stream.drain();
+    const { offset } = stream.offsets.at(-1)!;
+    assert.match(String(offset.transactions), /:3$/, 'a transaction is open since segment 3');
+    assert.match(String(offset.pending), /4:/);
+    if (restarts) await stream.stream.close();
+    writeAgain(stream, 3, 3);
+    stream.add(4, 8);
+    if (restarts) await stream.open(offset, {}, whole.positions);
+    await stream.drain();
+    assert.deepEqual(shown(stream), shown(whole));
+    await stream.close();
+  }
+  await whole.close();
+});
+
 test('a segment without the end of a transaction that is written again is read again', async () => {
   // No transaction ends in segment 4.
   const stream = new FixtureStream('v4');
@@ -88,10 +166,8 @@ test('a segment without the end of a transaction that is written again is read a
   assert.notEqual(pending, '');
   const sequence = Number(pending.split(':')[0]);
   const path = join(stream.folder, name(sequence - 1));
-  const bytes = Buffer.from(readFileSync(path));
   // The server begins it anew: nothing in it any more.
-  bytes.writeBigUInt64LE(48n, 40);
-  writeFileSync(path, bytes.subarray(0, 48));
+  writeFileSync(path, emptySegment(sequence - 1));
   const past = new Date(Date.now() - 60_000);
   utimesSync(path, past, past);
   for (let later = sequence; later < 8; later++) rmSync(join(stream.folder, name(later)), { force: true });

@@ -22,10 +22,10 @@ const format = (number: number, textBytes: 10 | 6): RecordFormat => ({
   fields: [field(DataType.varchar, 4, textBytes), field(DataType.varchar, 4 + textBytes, 12 - textBytes)],
 });
 
-function formatOf(current: number, formats: readonly RecordFormat[], record: Buffer): number {
+function formatOf(current: number, formats: readonly RecordFormat[], record: Buffer, isAltering = false): number {
   const fields = ['A', 'B'].map((name, id) => ({ id, name, position: id }));
   const table = new TableState(1, 'T', current, formats, fields, new Map(), []);
-  return layoutOf(new Map([['T', table]]), 'T', record, 0, LENGTH, 7).format.format;
+  return layoutOf({ tables: new Map([['T', table]]), isAltering }, 'T', record, 0, LENGTH, 7).format.format;
 }
 
 test('a record has the nearest layout of its length, of two as near the older one', () => {
@@ -33,8 +33,17 @@ test('a record has the nearest layout of its length, of two as near the older on
   const formats = [2, 7, 9, 20].map(number => format(number, 10));
   assert.equal(formatOf(8, formats, record), 7);
   assert.equal(formatOf(9, formats, record), 9);
-  assert.equal(formatOf(19, formats, record), 20, 'DDL that commits right now is in the journal behind it');
+  assert.equal(formatOf(19, formats, record), 20);
   assert.equal(formatOf(3, formats, record), 2);
+});
+
+test('while DDL is under way the next layout goes before an older one', () => {
+  const record = Buffer.alloc(LENGTH);
+  const formats = [2, 7, 9, 20].map(number => format(number, 10));
+  assert.equal(formatOf(8, formats, record, true), 9);
+  assert.equal(formatOf(7, formats, record, true), 7);
+  assert.equal(formatOf(19, formats, record, true), 20);
+  assert.equal(formatOf(3, formats, record, true), 2);
 });
 
 test('a layout in which a value would be impossible is passed over for one that fits', () => {

@@ -158,6 +158,27 @@ describe('layouts', { concurrency: true }, () => {
       ]);
     });
 
+    test(`Firebird ${version}: a source that begins again at the first segment knows the layouts of that time`, async t => {
+      const database = await TestFirebird.create(t, version);
+      await database.run('create table X (A integer not null primary key, B integer)', 'insert into X values (1, 1)');
+      const source = new FirebirdHarness(t, database);
+      const options = { 'snapshot.mode': 'no_data', 'journal.delete.segments': 'false' };
+      for (let round = 0; round < 2; round++) {
+        source.stored = null;
+        source.changes.length = 0;
+        await source.start(options);
+        await source.pollUntil('the first row', changes => changes.length >= 1);
+        // Both layouts have one length.
+        if (round === 0) await database.run('alter table X drop B, add C integer', 'insert into X values (2, 2)');
+        await source.pollUntil('both rows', changes => changes.length === 2);
+        assert.deepEqual(rowsOf(source.changes, 'X'), [
+          ['c', { A: 1, B: 1 }],
+          ['c', { A: 2, C: 2 }],
+        ]);
+        await source.stop();
+      }
+    });
+
     for (const format of ['debezium', 'journal'])
       test(`Firebird ${version}: a table that was gone before it could be read stops the source, unless it is left out; ${format}`, async t => {
         const database = await TestFirebird.create(t, version);

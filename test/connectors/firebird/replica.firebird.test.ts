@@ -12,18 +12,18 @@ const COLUMNS = `ID integer not null primary key, C_SMALLINT smallint, C_INTEGER
   C_NUM9 numeric(9,3), C_NUM18 numeric(18,4), C_NUM38 decimal(38,10), C_FLOAT float, C_DOUBLE double precision, C_DEC16 decfloat(16), C_DEC34 decfloat(34),
   C_BOOL boolean, C_DATE date, C_TIME time, C_TS timestamp, C_TIMETZ time with time zone, C_TSTZ timestamp with time zone, C_CHAR char(5),
   C_VARCHAR varchar(30), C_WIN varchar(20) character set win1251, C_CHAR_OCT char(4) character set octets, C_VARBIN varbinary(8),
-  C_TEXT blob sub_type text, C_WINTEXT blob sub_type text character set win1251, C_BLOB blob sub_type binary`;
+  C_TEXT blob sub_type text, C_WINTEXT blob sub_type text character set win1251, C_BLOB blob sub_type binary, C_WEST char(5) character set win1252, C_NONE varchar(10) character set none`;
 
 const rows = (first: number): string[] => [
   `insert into T values (${first}, -5, 1234567, 9007199254740993, 170141183460469231731687303715884105727, -1.05, 123456.789, 12345.6789,
     1234567890123456789012345678.0123456789, 1.5, 3.141592653589793, 1234567890.123456, -0.000123456789012345678901234567890123E-20, true,
     date '2024-02-29', time '13:14:15.1234', timestamp '1969-12-31 23:59:59.9999', time '10:11:12.1234 +03:00',
-    timestamp '2024-02-29 01:02:03.4567 Europe/Berlin', 'ab', 'Привет ☃', 'Жук', x'00ff1011', x'0102ff', 'короткий', 'виндовс', x'000102fffe')`,
+    timestamp '2024-02-29 01:02:03.4567 Europe/Berlin', '😀b', 'Привет 😀😀', 'Жук', x'00ff1011', x'0102ff', 'короткий', 'виндовс', x'000102fffe', '€“a', 'жук')`,
   `insert into T (ID) values (${first + 1})`,
   `insert into T values (${first + 2}, -32768, -2147483648, -9223372036854775808, -170141183460469231731687303715884105728, -99.99, -999999.999,
     -922337203685477.5808, -0.0000000001, -3.4e38, 1.7976931348623157e308, -9.999999999999999E+384, 9.999999999999999999999999999999999E+6144,
     false, date '0001-01-01', time '00:00:00', timestamp '0001-01-01 00:00:00', time '23:59:59.9999 -13:59',
-    timestamp '9999-12-30 23:59:59.9999 +00:00', '', '', '', x'00000000', x'', '', '', '')`,
+    timestamp '9999-12-30 23:59:59.9999 +00:00', '😀😀😀😀😀', '', '', x'00000000', x'', '', '', '', '', '')`,
 ];
 
 /** Every column as text, blobs and bytes as hexadecimal. */
@@ -34,7 +34,8 @@ const SELECT = `select ID, cast(C_SMALLINT as varchar(60)) a, cast(C_INTEGER as 
   cast(C_TIMETZ at time zone '+00:00' as varchar(60)) q, cast(C_TSTZ at time zone '+00:00' as varchar(60)) r, cast(C_CHAR as varchar(60)) s,
   cast(C_VARCHAR as varchar(60)) t, cast(C_WIN as varchar(60)) u,
   hex_encode(cast(C_CHAR_OCT as varbinary(20))) v, hex_encode(cast(C_VARBIN as varbinary(20))) w, cast(C_TEXT as varchar(200)) x, cast(C_WINTEXT as varchar(200)) y,
-  hex_encode(cast(C_BLOB as varbinary(200))) z from T order by ID`;
+  hex_encode(cast(C_BLOB as varbinary(200))) z, cast(C_WEST as varchar(60)) aa,
+  hex_encode(cast(C_NONE as varbinary(20))) ab from T order by ID`;
 
 function sinkBatches(records: readonly ConnectRecord[], firstOffset: number): ReturnType<typeof plainSinkBatch>[] {
   return records.map((record, i) =>

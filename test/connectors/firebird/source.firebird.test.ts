@@ -1,6 +1,6 @@
 /** The source against real Firebird 5.0 and 4.0: snapshot, stream, restart, DDL, blobs. */
 import assert from 'node:assert/strict';
-import { readdirSync, rmSync } from 'node:fs';
+import { readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { disconnect } from '../../../connectors/firebird/connection.ts';
@@ -71,6 +71,70 @@ for (const version of [5, 4] as readonly FirebirdVersion[]) {
     );
   });
 }
+
+test('segments that are archived only while the snapshot is read are not missed', async t => {
+  const database = await TestFirebird.create(t, 5, { JOURNAL_SEGMENT_SIZE: '16384', JOURNAL_BUFFER_SIZE: '4096' });
+  await database.run('create table T (ID integer not null primary key, V varchar(200))');
+  const open = await database.connect();
+  const long = await open.transactionAsync();
+  for (let id = 0; id < 300; id++) await long.queryAsync(`insert into T values (${id}, '${'long '.repeat(30)}')`);
+  const segments = (): string[] => readdirSync(database.archive).filter(name => /\.journal-\d+$/.test(name));
+  await waitUntil('segments of the transaction', 10_000, () => segments().length >= 3);
+  // With a commit the server keeps the number of the segment that it is at.
+  await database.run("insert into T values (-1, 'committed')");
+  const late = segments();
+  for (const name of late) renameSync(join(database.archive, name), join(database.archive, `${name}.late`));
+  const source = new FirebirdHarness(t, database);
+  await source.start();
+  for (const name of late) renameSync(join(database.archive, `${name}.late`), join(database.archive, name));
+  await source.pollUntil('the end of the snapshot', () => source.offset?.segment !== undefined);
+  await long.commitAsync();
+  await disconnect(open);
+  await source.pollUntil('the transaction', changes => changes.length > 300);
+  assert.deepEqual(
+    source.changes.map(({ op, after }) => [op, after?.ID]),
+    [['r', -1], ...Array.from({ length: 300 }, (_, id) => ['c', id])],
+  );
+});
+
+test('text of other character sets is the same in the snapshot and in the journal, however long', async t => {
+  const database = await TestFirebird.create(t, 5);
+  await database.run(
+    `create table T (ID integer not null primary key, A varchar(9000) character set win1252, B char(6) character set none,
+       C char(4) character set gbk, D char(9000) character set win1251)`,
+  );
+  const insert = (id: number): string =>
+    `insert into T values (${id}, rpad(_win1252 x'80', 9000, _win1252 x'E9'), '😀b', '中', _win1251 x'C6')`;
+  await database.run(insert(1));
+  const source = new FirebirdHarness(t, database);
+  await source.start();
+  await source.pollUntil('the row', changes => changes.length === 1);
+  await database.run(insert(2));
+  await source.pollUntil('the change', changes => changes.length === 2);
+  for (const [i, { op, after }] of source.changes.entries()) {
+    assert.equal(op, 'rc'[i]);
+    const A = `€${'é'.repeat(8999)}`;
+    assert.deepEqual(after, { ID: i + 1, A, B: '😀b ', C: '中   ', D: 'Ж'.padEnd(9000) });
+  }
+});
+
+test('text of NONE that is no UTF-8 is told, with its column, and never published as something else', async t => {
+  for (const type of ['varchar(10) character set none', 'blob sub_type text character set none']) {
+    const database = await TestFirebird.create(t, 5);
+    await database.run(
+      `create table T (ID integer not null primary key, V ${type})`,
+      "insert into T values (1, x'C6F3EA')",
+    );
+    const source = new FirebirdHarness(t, database);
+    await source.start();
+    await assert.rejects(
+      source.pollUntil('an error', () => false),
+      { code: 'FB_VALUE_INVALID', place: { table: 'T', column: 'V' } },
+      type,
+    );
+    await source.stop();
+  }
+});
 
 test('heartbeats carry the offset while nothing changes, and records tell their connector', async t => {
   const database = await TestFirebird.create(t, 5);

@@ -58,6 +58,14 @@ test('column.exclude.list leaves columns out of rows, not out of keys', async ()
   assert.equal(after!.C_INTEGER, 1234567);
 });
 
+test('dump.blobs=false puts the placeholder where blobs are', async () => {
+  const { changes } = await changesWith({ 'dump.blobs': 'false' });
+  const notes = changes.filter(change => change.table === 'NOTES' && change.op === 'c').map(change => change.after!);
+  const placeholder = '__debezium_unavailable_value';
+  const bytes = Buffer.from(placeholder).toString('hex');
+  assert.deepEqual(notes[1], { ID: 2, TXT: placeholder, WIN: placeholder, BIN: bytes });
+});
+
 test('skipped.operations', async () => {
   const operations = async (skipped: string): Promise<string[]> => {
     const { changes } = await changesWith({
@@ -85,6 +93,9 @@ test('options that would be read by nobody are refused', () => {
   assert.deepEqual(told({ 'column.mask.with.3.chars': 'A.B' }), ['column.mask.with.3.chars']);
   assert.deepEqual(told({ 'table.include.list': 'A', 'table.exclude.list': 'B' }), ['table.exclude.list']);
   assert.deepEqual(told({ 'column.include.list': '(' }), ['column.include.list']);
+  assert.deepEqual(told({ 'event.format': 'journal', 'snapshot.mode': 'initial_only' }), ['snapshot.mode']);
+  assert.deepEqual(told({ 'event.format': 'journal', 'snapshot.mode': 'always' }), ['snapshot.mode']);
+  assert.deepEqual(told({ 'event.format': 'journal', 'snapshot.mode': 'no_data' }), []);
   assert.deepEqual(told({ 'skipped.operations': 'x' }), ['skipped.operations']);
   assert.deepEqual(told({ 'message.key.columns': 'A' }), ['message.key.columns']);
   assert.match(parseSettings({ ...base, 'max.queue.size': '1' }).warning!, /max\.queue\.size/);
