@@ -51,7 +51,7 @@ export class ShopPipeline {
   static async start(t: { after(f: () => Promise<void>): void }, version: FirebirdVersion): Promise<ShopPipeline> {
     const server = await FirebirdServer.start(t, version);
     const source = await TestFirebird.create(t, server, {
-      JOURNAL_SEGMENT_SIZE: '32768',
+      JOURNAL_SEGMENT_SIZE: '131072',
       JOURNAL_BUFFER_SIZE: '4096',
     });
     await createShop(source);
