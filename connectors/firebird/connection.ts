@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type Firebird from 'node-firebird';
 import type { Database, Options, Transaction } from 'node-firebird';
 import { ConnectError } from '../../schemas/errors.ts';
+import { ownError } from '../shared/ownError.ts';
 import { patchSrpChallenge } from './srpChallenge.ts';
 
 export type { Database, Transaction };
@@ -241,7 +242,8 @@ export const isConnectionLoss = (error: unknown): boolean =>
 
 /** Any failure to connect or to be served, as an error that says what to change. */
 export function firebirdError(error: unknown, address: FirebirdAddress): ConnectError {
-  if (error instanceof ConnectError) return error;
+  const own = ownError(error);
+  if (own !== null) return own;
   const where = `Firebird at ${address.host}:${address.port}`;
   const reason = error instanceof Error ? error.message : String(error);
   const code = gdsCode(error);

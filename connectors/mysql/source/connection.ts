@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { Connection, ConnectionOptions } from 'mysql2/promise';
 import { ConnectError, type ErrorCode } from '../../../runtime/api/index.ts';
+import { ownError } from '../../shared/ownError.ts';
 import { PieceSocket } from '../../shared/pieceSocket.ts';
 import { mysqlClient } from '../client.ts';
 import type { SourceSettings } from '../config.ts';
@@ -95,7 +96,8 @@ export const isOutage = (error: unknown): boolean =>
 
 /** What a user can do about an error of the driver or the server. */
 export function sourceError(error: unknown, settings: SourceSettings): ConnectError {
-  if (error instanceof ConnectError) return error;
+  const own = ownError(error);
+  if (own !== null) return own;
   const message = (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
   const make = (code: ErrorCode, text: string, retriable: boolean): ConnectError =>
     new ConnectError(code, text, { cause: error, retriable });

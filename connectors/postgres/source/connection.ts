@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import pg from 'pg';
 import { ConnectError } from '../../../runtime/api/index.ts';
+import { ownError } from '../../shared/ownError.ts';
 import { PieceSocket } from '../../shared/pieceSocket.ts';
 import type { SourceSettings } from '../config.ts';
 
@@ -90,7 +91,8 @@ export function sqlState(error: unknown): string | null {
 
 /** Any failure to connect or to be served, as an error that says what to change. */
 export function sourceError(error: unknown, settings: SourceSettings): ConnectError {
-  if (error instanceof ConnectError) return error;
+  const own = ownError(error);
+  if (own !== null) return own;
   const where = `${settings.host}:${settings.port}`;
   const reason = error instanceof Error ? error.message || String((error as { code?: string }).code) : String(error);
   switch (sqlState(error)) {
