@@ -229,7 +229,12 @@ export class ShopClient {
   }
 }
 
-/** The server died, or is not back yet. Conflicts between clients, which only their DDL has, are tried again too. */
+/**
+ * The server died, or is not back yet. Conflicts between clients, which only their DDL has, are tried again too, and those with a transaction that a lost
+ * connection left behind.
+ */
 const isLoss = (error: unknown): boolean =>
   /FB_UNREACHABLE|FB_LOGIN_FAILED/.test(String((error as { code?: unknown }).code)) ||
-  /lost|closed|ECONN|EPIPE|shutdown|bugcheck|deadlock|lock conflict|concurrent|in use/i.test(String(error));
+  /lost|closed|ECONN|EPIPE|shutdown|bugcheck|deadlock|lock conflict|concurrent|in use|violation of primary/i.test(
+    String(error),
+  );
