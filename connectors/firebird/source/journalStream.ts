@@ -13,7 +13,7 @@ import type { JournalBlock } from '../journal/segmentFile.ts';
 import { SEGMENT_HEADER_BYTES } from '../journal/segmentHeader.ts';
 import { comparePositions, type TableHistory } from '../journal/tableHistory.ts';
 import { BlockCache } from './blockCache.ts';
-import type { CommitState } from './commitStates.ts';
+import { type AskCommitState, CommitDecisions } from './commitDecisions.ts';
 import { CommittedChanges } from './committedChanges.ts';
 import { EventDocuments } from './eventDocuments.ts';
 import { OpenTransaction } from './openTransaction.ts';
@@ -37,8 +37,8 @@ export interface StreamOptions {
   readonly learn: (transaction: OpenTransaction, position: JournalPosition, tables: TableHistory) => Promise<void>;
   /** Reads the formats of tables again. */
   readonly learnFormats: (tables: TableHistory) => Promise<void>;
-  /** What the database says of a transaction whose COMMIT is in the journal; null = the journal is believed. `unreachable` is for a while. */
-  readonly commitState: ((transaction: number) => Promise<CommitState | 'unreachable'>) | null;
+  /** Of transactions whose COMMIT is in the journal; null = the journal is believed. */
+  readonly commitState: AskCommitState | null;
   /** A transaction was left out that the journal says is committed. */
   readonly onRolledBack: () => void;
 }
@@ -68,7 +68,7 @@ export class JournalStream {
   #held: HeldCommit | null = null;
   /** A block could not be read, or a transaction not be published to its end: what follows must not be, either. */
   #failure: { readonly error: unknown } | null = null;
-  #undecidedSince = 0;
+  readonly #decisions: CommitDecisions;
   readonly #cache = new BlockCache();
   #lastOffset = '';
   #lastGiven: SourceOffset | null = null;
@@ -87,6 +87,7 @@ export class JournalStream {
       },
       start,
     );
+    this.#decisions = new CommitDecisions(options.commitState, settings.errorTimeoutMs, logger);
     this.#tables = options.history.tables();
     this.#tables.startAt({ sequence: this.#follower.sequence, offset: SEGMENT_HEADER_BYTES }, 0);
     this.#batches = new TableBatches(options.common);
@@ -271,64 +272,24 @@ export class JournalStream {
   async #settle(held: HeldCommit): Promise<boolean> {
     const { block, transaction } = held;
     const isSeen = this.#isSeen(transaction.number);
-    const { commitState, logger, onRolledBack } = this.#options;
-    const state = isSeen || commitState === null ? 'committed' : await commitState(transaction.number);
-    switch (state) {
-      case 'committed':
-        this.#undecidedSince = 0;
-        this.#follower.sawCommit();
-        // What its DDL left behind may have to be asked for more than once.
-        if (!held.isRead) this.#readEvents(block, false, false);
-        held.isRead = true;
-        await this.#commit(block, transaction, isSeen);
-        return true;
-      case 'rolled back':
-        this.#undecidedSince = 0;
-        logger.warn(
-          { tnx: transaction.number, where: block.where },
-          'the server was killed while it committed a transaction, and rolled it back: it is left out, although the journal has its COMMIT',
-        );
-        onRolledBack();
-        this.#readEvents(block, false, true);
-        this.#drop(transaction);
-        return true;
-      default:
-        this.#checkPatience(block, transaction, state);
-        return false;
+    const state = isSeen ? 'committed' : await this.#decisions.of(block, this.#follower.sequence);
+    if (state === null) return false;
+    if (state === 'committed') {
+      this.#follower.sawCommit();
+      // What its DDL left behind may have to be asked for more than once.
+      if (!held.isRead) this.#readEvents(block, false, false);
+      held.isRead = true;
+      await this.#commit(block, transaction, isSeen);
+      return true;
     }
-  }
-
-  #checkPatience(block: JournalBlock, { number }: OpenTransaction, state: 'open' | 'unknown' | 'unreachable'): void {
-    const { settings, logger } = this.#options;
-    const now = performance.now();
-    if (this.#undecidedSince === 0) {
-      this.#undecidedSince = now;
-      logger.warn({ tnx: number, state }, 'whether a transaction has committed is not known yet; it is waited for');
-    }
-    if (now - this.#undecidedSince < settings.errorTimeoutMs) return;
-    this.#undecidedSince = 0;
-    const where = `Transaction ${number}, whose COMMIT is in ${block.where}`;
-    const place = { place: { position: `${this.#follower.sequence}:${block.position}` } };
-    switch (state) {
-      case 'unreachable':
-        throw new ConnectError(
-          'FB_UNREACHABLE',
-          `${where}: the database cannot be asked whether it has committed. Nothing is published until it answers.`,
-          { ...place, retriable: true },
-        );
-      case 'open':
-        throw new ConnectError(
-          'FB_COMMIT_UNDECIDED',
-          `${where}, is still open or in limbo in the database. If it is in limbo, end it with gfix -commit or gfix -rollback.`,
-          { ...place, retriable: true },
-        );
-      case 'unknown':
-        throw new ConnectError(
-          'FB_COMMIT_UNDECIDED',
-          `${where}, is not known in the database: the journal is of a later state than the database. If it was restored, reset the offsets of the connector.`,
-          place,
-        );
-    }
+    this.#options.logger.warn(
+      { tnx: transaction.number, where: block.where },
+      'the server was killed while it committed a transaction, and rolled it back: it is left out, although the journal has its COMMIT',
+    );
+    this.#options.onRolledBack();
+    this.#readEvents(block, false, true);
+    this.#drop(transaction);
+    return true;
   }
 
   async #commit(block: JournalBlock, transaction: OpenTransaction, isSeen: boolean): Promise<void> {
