@@ -17,6 +17,7 @@ const PAGES: readonly { page: string; module: string | null }[] = [
   { page: 'docs/worker-configuration.md', module: null },
   { page: 'connectors/postgres/README.md', module: 'connectors/postgres/index.ts' },
   { page: 'connectors/postgres/sink/README.md', module: 'connectors/postgres/index.ts' },
+  { page: 'connectors/mysql/README.md', module: 'connectors/mysql/index.ts' },
   { page: 'connectors/mysql/sink/README.md', module: 'connectors/mysql/index.ts' },
   { page: 'connectors/firebird/README.md', module: 'connectors/firebird/index.ts' },
   { page: 'connectors/file/README.md', module: 'connectors/file/index.ts' },

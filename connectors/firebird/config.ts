@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { type Config, type ConfigError, type ConfigValues, configDef } from '../../runtime/api/index.ts';
 import type { NameAdjustment } from '../shared/eventNames.ts';
-import { type KeyColumns, parseKeyColumns } from '../shared/keyColumns.ts';
+import { parseTableLists, type TableLists } from '../shared/tableLists.ts';
 import { parseFilter } from '../shared/textFilter.ts';
 import { crossChecks, ignoredOptions, keyChecks } from './configChecks.ts';
 import { sourceKeys } from './configKeys.ts';
@@ -38,7 +38,7 @@ export interface SourceSettings {
   readonly hasTableFilter: boolean;
   /** By TABLE.COLUMN. */
   readonly columns: (name: string) => boolean;
-  readonly keyColumns: KeyColumns;
+  readonly keyColumns: TableLists;
   readonly snapshotMode: 'initial' | 'always' | 'initial_only' | 'no_data' | 'when_needed';
   readonly snapshotTables: (name: string) => boolean;
   readonly fetchSize: number;
@@ -101,7 +101,7 @@ function settingsOf(config: Config, values: ConfigValues<typeof sourceKeys>): So
     hasTableFilter: values['table.include.list'] !== null || values['table.exclude.list'] !== null,
     tables: parseFilter(values['table.include.list'], values['table.exclude.list']),
     columns: parseFilter(values['column.include.list'], values['column.exclude.list']),
-    keyColumns: parseKeyColumns(values['message.key.columns']),
+    keyColumns: parseTableLists(values['message.key.columns']),
     snapshotMode: /^(never|schema_only)$/i.test(values['snapshot.mode']) ? 'no_data' : lower(values['snapshot.mode']),
     snapshotTables: parseFilter(values['snapshot.include.collection.list'], null),
     fetchSize: values['snapshot.fetch.size'],

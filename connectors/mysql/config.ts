@@ -5,8 +5,8 @@
 import { type Config, type ConfigError, type ConfigValues, configDef } from '../../runtime/api/index.ts';
 import { type ColumnShaping, parseShaping } from '../shared/columnShaping.ts';
 import type { NameAdjustment } from '../shared/eventNames.ts';
-import { type KeyColumns, parseKeyColumns } from '../shared/keyColumns.ts';
 import { type NotificationSettings, notificationSettings, signalSettings } from '../shared/signalKeys.ts';
+import { parseTableLists, type TableLists } from '../shared/tableLists.ts';
 import { parseFilter, type TextFilter } from '../shared/textFilter.ts';
 import { crossChecks, ignoredOptions, keyChecks } from './configChecks.ts';
 import { sourceKeys } from './configKeys.ts';
@@ -44,7 +44,7 @@ export interface SourceSettings {
   /** Of table.include.list, those that are no patterns. */
   readonly namedTables: readonly { readonly database: string; readonly name: string }[];
   readonly columns: (name: string) => boolean;
-  readonly keyColumns: KeyColumns;
+  readonly keyColumns: TableLists;
   /** null = the stream has no end. */
   readonly stopAt: StopPoint | null;
   readonly shaping: ColumnShaping;
@@ -66,7 +66,8 @@ export interface SourceSettings {
     readonly delayMs: number;
   };
   readonly tombstones: boolean;
-  readonly skippedOperations: ReadonlySet<string>;
+  /** c, u, d and t of a table (database.table) that are not published. */
+  readonly skippedOperations: (table: string) => ReadonlySet<string>;
   readonly types: TypeSettings;
   readonly schemaNames: NameAdjustment;
   readonly fieldNames: NameAdjustment;
@@ -138,7 +139,7 @@ function settingsOf(config: Config, v: Values, connector: ConnectorName): Source
     tables: (table, database) => databases(database) && tables(table),
     namedTables: tablesInFull(v['table.include.list']),
     columns: parseFilter(v['column.include.list'], v['column.exclude.list']),
-    keyColumns: parseKeyColumns(v['message.key.columns'] ?? ''),
+    keyColumns: parseTableLists(v['message.key.columns'] ?? ''),
     stopAt: v['stop.at'] === null ? null : parseStopPoint(v['stop.at'], connector === 'mariadb'),
     shaping: parseShaping(config).shaping,
     signalTable: signals.hasTable ? v['signal.data.collection'] : null,
@@ -163,7 +164,7 @@ function settingsOf(config: Config, v: Values, connector: ConnectorName): Source
       delayMs: v['snapshot.delay.ms'],
     },
     tombstones: v['tombstones.on.delete'],
-    skippedOperations: new Set(v['skipped.operations'].split(',').map(s => s.trim())),
+    skippedOperations: skippedOperations(v['skipped.operations'], v['table.skipped.operations'] ?? ''),
     types: {
       timePrecision: oneOf(v['time.precision.mode']),
       decimal: oneOf(v['decimal.handling.mode']),
@@ -183,5 +184,14 @@ function settingsOf(config: Config, v: Values, connector: ConnectorName): Source
     heartbeatQuery: v['heartbeat.action.query'],
     maxBatchSize: v['max.batch.size'],
     pollIntervalMs: v['poll.interval.ms'],
+  };
+}
+
+function skippedOperations(ofAll: string, byTable: string): SourceSettings['skippedOperations'] {
+  const general = new Set(ofAll.split(',').map(operation => operation.trim()));
+  const lists = parseTableLists(byTable);
+  return table => {
+    const own = lists(table);
+    return own === null ? general : new Set(own);
   };
 }

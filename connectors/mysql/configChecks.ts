@@ -1,9 +1,9 @@
 /** Checks of the source's config beyond single values. Options of Debezium that are not there yet are refused. */
 import type { Config, ConfigError, ConfigValues } from '../../runtime/api/index.ts';
 import { isShapingKey, parseShaping } from '../shared/columnShaping.ts';
-import { parseKeyColumns } from '../shared/keyColumns.ts';
 import { misspeltKeys } from '../shared/misspeltKeys.ts';
 import { signalKeyErrors } from '../shared/signalKeys.ts';
+import { parseTableLists } from '../shared/tableLists.ts';
 import { parseFilter } from '../shared/textFilter.ts';
 import { sourceKeys } from './configKeys.ts';
 import { parseStopPoint } from './source/stopPoint.ts';
@@ -17,6 +17,8 @@ const invalid = (key: string, value: string, why: string): ConfigError => ({
 
 const isGiven = (value: string): boolean => value !== '' && !/^false$/i.test(value);
 const always = (): boolean => true;
+
+const OPERATIONS = /^\s*(none|[cudt](\s*,\s*[cudt])*)?\s*$/;
 
 /** Options of Debezium that this connector does not have yet, and what would come of going on without them: nobody would notice. */
 const REFUSED: readonly {
@@ -129,8 +131,18 @@ export function crossChecks(values: Partial<Values>, isMariaDb: boolean): Config
     }
   }
   const skipped = values['skipped.operations'];
-  if (skipped !== undefined && !/^\s*(none|[cudt](\s*,\s*[cudt])*)?\s*$/.test(skipped)) {
+  if (skipped !== undefined && !OPERATIONS.test(skipped)) {
     errors.push(invalid('skipped.operations', skipped, 'a list of c, u, d, t, or none'));
+  }
+  const skippedByTable = values['table.skipped.operations'];
+  if (skippedByTable) {
+    try {
+      parseTableLists(skippedByTable);
+      const wrong = skippedByTable.split(';').find(rule => !OPERATIONS.test(rule.slice(rule.lastIndexOf(':') + 1)));
+      if (wrong !== undefined) throw new Error(`"${wrong.trim()}" does not end with a list of c, u, d, t, or none`);
+    } catch (error) {
+      errors.push(invalid('table.skipped.operations', skippedByTable, (error as Error).message));
+    }
   }
   if (values['signal.data.collection'] && skipped !== undefined && /\bc\b/.test(skipped)) {
     errors.push(
@@ -152,7 +164,7 @@ export function crossChecks(values: Partial<Values>, isMariaDb: boolean): Config
   const keyColumns = values['message.key.columns'];
   if (keyColumns) {
     try {
-      parseKeyColumns(keyColumns);
+      parseTableLists(keyColumns);
     } catch (error) {
       errors.push(invalid('message.key.columns', keyColumns, (error as Error).message));
     }

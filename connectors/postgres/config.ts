@@ -5,8 +5,8 @@
 import { type Config, type ConfigError, type ConfigValues, configDef } from '../../runtime/api/index.ts';
 import { type ColumnShaping, parseShaping } from '../shared/columnShaping.ts';
 import type { NameAdjustment } from '../shared/eventNames.ts';
-import { type KeyColumns, parseKeyColumns } from '../shared/keyColumns.ts';
 import { type NotificationSettings, notificationSettings, signalSettings } from '../shared/signalKeys.ts';
+import { parseTableLists, type TableLists } from '../shared/tableLists.ts';
 import { parseColumnFilter, parseFilter, type TextFilter } from '../shared/textFilter.ts';
 import { crossChecks, ignoredOptions, keyChecks } from './configChecks.ts';
 import { sourceKeys } from './configKeys.ts';
@@ -64,7 +64,7 @@ export interface SourceSettings {
   readonly tableFilters: readonly { readonly key: string; readonly value: string }[];
   readonly columns: TextFilter;
   readonly shaping: ColumnShaping;
-  readonly keyColumns: KeyColumns;
+  readonly keyColumns: TableLists;
   readonly messagePrefixes: (prefix: string) => boolean;
   readonly snapshot: {
     readonly mode: 'initial' | 'always' | 'initial_only' | 'no_data' | 'when_needed';
@@ -174,7 +174,7 @@ function settingsOf(config: Config, v: Values): SourceSettings {
     columns: parseColumnFilter(v['column.include.list'], v['column.exclude.list']),
     shaping: parseShaping(config).shaping,
     messagePrefixes: parseFilter(v['message.prefix.include.list'], v['message.prefix.exclude.list']),
-    keyColumns: parseKeyColumns(v['message.key.columns'] ?? ''),
+    keyColumns: parseTableLists(v['message.key.columns'] ?? ''),
     snapshot: {
       mode: snapshotMode === 'never' || snapshotMode === 'schema_only' ? 'no_data' : oneOf(snapshotMode),
       fetchSize: v['snapshot.fetch.size'],

@@ -1,9 +1,9 @@
 /** Checks of the source's config beyond single values. Options of Debezium that are not there yet are refused. */
 import type { Config, ConfigError, ConfigValues } from '../../runtime/api/index.ts';
 import { isShapingKey, parseShaping } from '../shared/columnShaping.ts';
-import { parseKeyColumns } from '../shared/keyColumns.ts';
 import { misspeltKeys } from '../shared/misspeltKeys.ts';
 import { signalKeyErrors } from '../shared/signalKeys.ts';
+import { parseTableLists } from '../shared/tableLists.ts';
 import { parseFilter } from '../shared/textFilter.ts';
 import { sourceKeys } from './configKeys.ts';
 
@@ -156,7 +156,7 @@ export function crossChecks(values: Partial<Values>): ConfigError[] {
   const keyColumns = values['message.key.columns'];
   if (keyColumns) {
     try {
-      parseKeyColumns(keyColumns);
+      parseTableLists(keyColumns);
     } catch (error) {
       errors.push(invalid('message.key.columns', keyColumns, (error as Error).message));
     }

@@ -58,8 +58,6 @@ export class RowEvents {
   private readonly batches: EventBatches;
   private readonly transactions: TransactionEvents | null;
   private readonly tables = new Map<number, KnownTable>();
-  private readonly isSkipped: readonly boolean[];
-  private readonly skipsTruncate: boolean;
 
   constructor({ settings, isCaptured, cursor, scope, batches, transactions }: RowEventsOptions) {
     this.settings = settings;
@@ -68,8 +66,6 @@ export class RowEvents {
     this.scope = scope;
     this.batches = batches;
     this.transactions = transactions;
-    this.isSkipped = ['c', 'u', 'd'].map(op => settings.skippedOperations.has(op));
-    this.skipsTruncate = settings.skippedOperations.has('t');
   }
 
   get isPending(): boolean {
@@ -89,7 +85,8 @@ export class RowEvents {
   }
 
   truncate({ database, table }: StatementTable): void {
-    if (this.skipsTruncate || !this.isCaptured(database, table) || this.cursor.publishedRows > 0) return;
+    if (!this.isCaptured(database, table) || this.cursor.publishedRows > 0) return;
+    if (this.settings.skippedOperations(`${database}.${table}`).has('t')) return;
     this.truncated = { database, name: table };
     this.truncateForm = { ...this.scope.form, hasThread: false };
   }
@@ -128,7 +125,7 @@ export class RowEvents {
     const version = this.tableOf(bytes, body);
     if (version === null) return;
     const first = this.firstRow(version, bytes, body, kind, isVersion2);
-    if (this.isSkipped[kind]) return;
+    if (version.isSkipped[kind]) return;
     this.records(version, bytes, first, end, base, kind);
   }
 
@@ -136,7 +133,7 @@ export class RowEvents {
     const version = this.tableOf(bytes, body);
     if (version === null) return;
     const first = this.firstRow(version, bytes, body, kind, false);
-    if (this.isSkipped[kind]) return;
+    if (version.isSkipped[kind]) return;
     const rows = inflatePart(bytes.subarray(first, end));
     this.records(version, rows, 0, rows.length, this.batches.addBytes(rows, this.receivedBytes), kind);
   }
@@ -269,7 +266,7 @@ export class RowEvents {
     const version = this.tableOf(bytes, body);
     if (version === null) return;
     const first = this.firstRow(version, bytes, body, RowKind.update, true);
-    if (this.isSkipped[RowKind.update]) return;
+    if (version.isSkipped[RowKind.update]) return;
     const rows = wholeRows(bytes, first, end, version.shape, version.jsonColumns);
     this.records(version, rows, 0, rows.length, this.batches.addBytes(rows, this.receivedBytes), RowKind.update);
   }

@@ -55,6 +55,8 @@ export class TableVersion {
   readonly snapshotLayout: Layout;
   readonly shape: RowShape;
   readonly keyIndexes: readonly number[];
+  /** Whether writes, updates and deletes are left out: by RowKind. */
+  readonly isSkipped: readonly boolean[];
   readonly jsonColumns: readonly number[];
   /** What a snapshot selects, in row order. */
   readonly select: readonly string[];
@@ -73,6 +75,8 @@ export class TableVersion {
     this.settings = settings;
     this.database = table.database;
     this.table = table.name;
+    const skipped = settings.skippedOperations(fullName(table));
+    this.isSkipped = ['c', 'u', 'd'].map(operation => skipped.has(operation));
     this.fullName = fullName(table);
     const columns = rowColumns.map(column => resolveColumn(this.fullName, column, keyNames, catalog, settings));
     const topic = topicName([settings.prefix, table.database, table.name].join(settings.topicDelimiter));

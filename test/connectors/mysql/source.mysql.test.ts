@@ -39,6 +39,29 @@ const failsWith =
 for (const url of [undefined, MARIADB_URL]) {
   const server = url === undefined ? 'MySQL' : 'MariaDB';
 
+  test(`${server}: operations of single tables are left out`, async t => {
+    const harness = await MysqlHarness.open(t, { ...(url && { url }) });
+    await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY); CREATE TABLE log (id INT PRIMARY KEY)');
+    await harness.start({
+      'skipped.operations': 'd',
+      'table.skipped.operations': `${harness.name}\\.log:c,u,t; ${harness.name}\\.none:none`,
+      'tombstones.on.delete': 'false',
+    });
+    await harness.pollUntilStreaming();
+    for (const table of ['log', 't']) {
+      await harness.sql.query(`INSERT INTO ${table} VALUES (1), (2)`);
+      await harness.sql.query(`UPDATE ${table} SET id = 3 WHERE id = 2`);
+      await harness.sql.query(`DELETE FROM ${table} WHERE id = 1`);
+      await harness.sql.query(`TRUNCATE ${table}`);
+    }
+    const seen = (): string[] => events(harness).map(({ op, source }) => `${source.table} ${op}`);
+    await harness.pollWhile(() => !seen().includes('t t'));
+    assert.deepEqual(seen(), ['log d', 't c', 't c', 't d', 't c', 't t']);
+    await harness.stop();
+    const wrong = { 'table.skipped.operations': 'shop.log:c,x' };
+    await assert.rejects(harness.start(wrong), failsWith('CONFIG_INVALID'));
+  });
+
   test(`${server}: stopped after every poll, it goes on inside of transactions without loss or repeat`, async t => {
     const harness = await MysqlHarness.open(t, { ...(url && { url }) });
     await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20)); CREATE TABLE o (id INT PRIMARY KEY)');

@@ -14,7 +14,7 @@ import { numericText } from '../../../connectors/postgres/types/numericTypes.ts'
 import { int4Type, textType } from '../../../connectors/postgres/types/scalarTypes.ts';
 import { adjustName, adjustSchemaName, topicName } from '../../../connectors/shared/eventNames.ts';
 import { isoTimestamp } from '../../../connectors/shared/isoText.ts';
-import { parseKeyColumns } from '../../../connectors/shared/keyColumns.ts';
+import { parseTableLists } from '../../../connectors/shared/tableLists.ts';
 import { parseFilter } from '../../../connectors/shared/textFilter.ts';
 import { ConnectError, type SourceOffset } from '../../../runtime/api/index.ts';
 
@@ -139,9 +139,9 @@ test('filters are anchored, without case, and keep commas inside braces', () => 
     false,
   ]);
   assert.deepEqual(['a.b', 'c'].map(parseFilter(null, 'a\\..*')), [false, true]);
-  const columns = parseKeyColumns('public.t:b,a;(.*).nk:x');
+  const columns = parseTableLists('public.t:b,a;(.*).nk:x');
   assert.deepEqual([columns('public.t'), columns('s.nk'), columns('s.o')], [['b', 'a'], ['x'], null]);
-  assert.throws(() => parseKeyColumns('nothing'));
+  assert.throws(() => parseTableLists('nothing'));
 });
 
 test('names are made fit for topics and Avro', () => {
