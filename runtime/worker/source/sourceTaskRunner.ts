@@ -6,6 +6,7 @@ import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import {
   type Config,
   ConnectError,
+  type Logger,
   type SourceBatch,
   type SourcePlugin,
   type SourceTask,
@@ -20,6 +21,7 @@ import { ErrorPolicy } from '../errors/errorPolicy.ts';
 import type { TaskDeps } from '../taskDeps.ts';
 import { taskLogger } from '../taskLogger.ts';
 import { TaskControl, type TaskRunner } from '../taskRunner.ts';
+import { tellSlow } from '../tellSlow.ts';
 import { TransformChain } from '../transformChain.ts';
 import type { TaskRequest } from '../types.ts';
 import { BatchEncoder } from './batchEncoder.ts';
@@ -67,10 +69,11 @@ export class SourceTaskRunner implements TaskRunner {
     const clientId = `connector-producer-${id.connector}-${id.task}`;
     const producer = sourceProducer(clientId, connectorConfig, config, exactlyOnce ?? undefined);
     // Before the offsets are read: from then on nobody else can change them.
-    const transactional = exactlyOnce === null ? null : await this.#takeOver(producer, generation!, resources);
+    const transactional = exactlyOnce === null ? null : await this.#takeOver(producer, generation!, logger, resources);
     const rules = TopicCreationRules.fromConfig(connectorConfig, config['topic.creation.enable']);
     const topics = new SourceTopics(broker.admin(), rules);
-    const offsets = await this.#deps.offsets(id.connector, connectorConfig);
+    const stored = unlessAborted(this.#deps.offsets(id.connector, connectorConfig), control.stopping);
+    const offsets = await tellSlow(stored, 'the topic of its offsets', logger);
     const task = plugin.createTask();
     const tracker = new OffsetTracker();
     const common = {
@@ -154,15 +157,22 @@ export class SourceTaskRunner implements TaskRunner {
   }
 
   /** Makes the producer without which nobody writes for this task, once no earlier set of tasks can write, and while this set is the newest. */
-  async #takeOver({ options }: SourceProducerSettings, generation: number, resources: Closer): Promise<Producer> {
+  async #takeOver(
+    { options }: SourceProducerSettings,
+    generation: number,
+    logger: Logger,
+    resources: Closer,
+  ): Promise<Producer> {
     const { guard, broker } = this.#deps;
     const { id } = this.#request;
     const { stopping } = this.control;
-    await unlessAborted(guard.ask('fenced', id, generation), stopping);
+    const wait = (waited: Promise<void>, what: string): Promise<void> =>
+      tellSlow(unlessAborted(waited, stopping), what, logger);
+    await wait(guard.ask('fenced', id, generation), 'earlier tasks to be fenced by the leader');
     const producer = broker.producer(options);
     resources.defer(() => producer.close(closeProducerMs));
-    await unlessAborted(producer.initTransactions(), stopping);
-    await unlessAborted(guard.ask('current', id, generation), stopping);
+    await wait(producer.initTransactions(), 'the transaction of the task before it to be ended by the broker');
+    await wait(guard.ask('current', id, generation), 'the end of the config topic');
     return producer;
   }
 
@@ -242,7 +252,7 @@ interface ExactlyOnce {
 const closeProducerMs = 2_000;
 
 /** What is waited for goes on by itself where the task is to stop first. */
-async function unlessAborted(waited: Promise<void>, signal: AbortSignal): Promise<void> {
+async function unlessAborted<T>(waited: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   let onAbort = (): void => {};
   const aborted = new Promise<never>((_, reject) => {
@@ -250,7 +260,7 @@ async function unlessAborted(waited: Promise<void>, signal: AbortSignal): Promis
     signal.addEventListener('abort', onAbort, { once: true });
   });
   try {
-    await Promise.race([waited, aborted]);
+    return await Promise.race([waited, aborted]);
   } finally {
     signal.removeEventListener('abort', onAbort);
   }
