@@ -1,22 +1,27 @@
 /** Text of MySQL's character sets in the log. Result sets need none of it: the server converts. */
+import { decode } from 'iconv-lite';
 import { CODE_PAGES } from './codePages.ts';
 
 export type TextDecoding = 'utf8' | ((bytes: Buffer, start: number, end: number) => string);
 
-/** Those of several bytes a character: MySQL's names by those of the Encoding Standard. */
+/** MySQL's names by those of the Encoding Standard. */
 const LABELS: Readonly<Record<string, string>> = {
-  gb2312: 'gbk',
-  gbk: 'gbk',
-  gb18030: 'gb18030',
-  big5: 'big5',
-  ujis: 'euc-jp',
-  eucjpms: 'euc-jp',
-  sjis: 'shift_jis',
-  cp932: 'shift_jis',
-  euckr: 'euc-kr',
   ucs2: 'utf-16be',
   utf16: 'utf-16be',
   utf16le: 'utf-16le',
+};
+
+/** Of several bytes a character, by the names of iconv-lite, which is nearer to MySQL's tables than Node: all of gbk and euckr, all but some signs of the others. */
+const ICONV: Readonly<Record<string, string>> = {
+  gb2312: 'gb2312',
+  gbk: 'gbk',
+  gb18030: 'gb18030',
+  big5: 'big5',
+  ujis: 'eucjp',
+  eucjpms: 'eucjp',
+  sjis: 'cp932',
+  cp932: 'cp932',
+  euckr: 'cp949',
 };
 
 /** null where the character set is not read. */
@@ -25,6 +30,8 @@ export function textDecoding(charset: string): TextDecoding | null {
   if (charset === 'utf32') return utf32;
   const page = CODE_PAGES[charset];
   if (page !== undefined) return singleByte(page);
+  const iconv = ICONV[charset];
+  if (iconv !== undefined) return (bytes, start, end) => decode(bytes.subarray(start, end), iconv);
   const label = LABELS[charset];
   if (label === undefined) return null;
   const decoder = new TextDecoder(label, { ignoreBOM: true });

@@ -31,3 +31,8 @@ for (const url of [MYSQL_URL, MARIADB_URL]) {
     assert.deepEqual(notRead, NOT_READ);
   });
 }
+
+test('syllables of euckr beyond those of EUC-KR', () => {
+  const decode = textDecoding('euckr') as (bytes: Buffer, start: number, end: number) => string;
+  assert.equal(decode(Buffer.from('8141b0a1', 'hex'), 0, 4), '갂가');
+});
