@@ -230,8 +230,19 @@ class ClusterRun {
         await delay(downMs);
         // Somebody may have its port for a moment.
         await this.#kafka.start().catch(() => this.#kafka.start());
+        await this.#abortHangingTransactions();
         return { at: this.#kafka.bootstrap, downMs };
     }
+  }
+
+  /**
+   * A broker that is alone in its cluster (Kafka 4.3.1) may end transactions at its start without telling their partitions, while these have no leader yet
+   * ("Couldn't find leader endpoint … can be skipped"): they would never end there, and hold back whoever reads.
+   */
+  async #abortHangingTransactions(): Promise<void> {
+    const program = join(import.meta.dirname, '../services/AbortHangingTransactions.java');
+    const aborted = (await this.#kafka.tool(program, this.#kafka.bootstrap)).trim();
+    if (aborted !== '') this.#options.report(`transactions without an end, aborted: ${aborted.replaceAll('\n', ', ')}`);
   }
 
   /** Stops the sources and looks at all there is. */

@@ -47,6 +47,7 @@ export interface StagedOffsets {
 }
 
 const pollMs = 1000;
+const tellMs = 10_000;
 
 const closeTimeoutMs = 500;
 const followMs = 30_000;
@@ -196,8 +197,15 @@ export class OffsetStore {
     const ends = await this.#broker.admin().offsets(this.#partitions);
     const behind = (): boolean =>
       ends.some(end => end.latest > end.earliest && (this.#consumer.position(end) ?? 0) < end.latest);
+    let toldMs = Date.now();
     while (behind()) {
       this.#closed.signal.throwIfAborted();
+      if (Date.now() - toldMs >= tellMs) {
+        toldMs = Date.now();
+        const of = ends.map(end => ({ ...end, position: this.#consumer.position(end) }));
+        const left = of.filter(({ position, earliest, latest }) => latest > earliest && (position ?? 0) < latest);
+        this.#logger.warn({ topic: this.#topic.name, left }, 'the topic of source offsets is not read to its end yet');
+      }
       for (const fetched of await this.#consumer.poll(pollMs, this.#closed.signal)) {
         const records = await readRecords(fetched, 'read_committed');
         for (let i = 0; i < records.count; i++) {

@@ -114,7 +114,7 @@ export class SourceTaskRunner implements TaskRunner {
       createTopic: (topic, configs) => topics.create(topic, configs),
     };
     resources.defer(() => task.stop());
-    await task.start(taskConfig, context);
+    await tellSlow(task.start(taskConfig, context), 'its connector', logger);
     control.started();
 
     const committer = new OffsetCommitter({
