@@ -66,6 +66,8 @@ export interface SourceSettings {
     readonly delayMs: number;
   };
   readonly tombstones: boolean;
+  /** Updates that change no published column are left out. */
+  readonly skipsUnchanged: boolean;
   /** c, u, d and t of a table (database.table) that are not published. */
   readonly skippedOperations: (table: string) => ReadonlySet<string>;
   readonly types: TypeSettings;
@@ -164,6 +166,7 @@ function settingsOf(config: Config, v: Values, connector: ConnectorName): Source
       delayMs: v['snapshot.delay.ms'],
     },
     tombstones: v['tombstones.on.delete'],
+    skipsUnchanged: v['skip.messages.without.change'],
     skippedOperations: skippedOperations(v['skipped.operations'], v['table.skipped.operations'] ?? ''),
     types: {
       timePrecision: oneOf(v['time.precision.mode']),

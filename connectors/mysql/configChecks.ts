@@ -32,11 +32,6 @@ const REFUSED: readonly {
     why: 'not supported yet',
   },
   {
-    keys: /^skip\.messages\.without\.change$/,
-    isSet: isGiven,
-    why: 'not supported yet, and events would differ',
-  },
-  {
     keys: /^gtid\.source\.(includes|excludes)$/,
     isSet: isGiven,
     why: 'not supported: all transactions of the server are read',

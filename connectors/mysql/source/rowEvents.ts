@@ -193,6 +193,7 @@ export class RowEvents {
   private updates(version: TableVersion, bytes: Buffer, first: number, end: number, base: number): void {
     const { shape, keyIndexes } = version;
     const { form, longs } = this.scope;
+    const looked = this.settings.skipsUnchanged ? version.publishedIndexes : null;
     const skipped = this.cursor.publishedRows;
     let batch = this.batches.of(version, form);
     let row = 0;
@@ -205,7 +206,7 @@ export class RowEvents {
       if (keyIndexes.length > 0 && shape.differ(bytes, before, after, keyIndexes)) {
         this.keyChange(version, base + before, base + after, row, p - before, longs);
         batch = this.batches.of(version, form);
-      } else {
+      } else if (looked === null || shape.differ(bytes, before, after, looked)) {
         const index = batch.add(OPERATION.u, base + before, base + after, base + after, row, longs, false);
         this.added(batch, index, p - before, longs);
       }

@@ -55,6 +55,7 @@ export class TableVersion {
   readonly snapshotLayout: Layout;
   readonly shape: RowShape;
   readonly keyIndexes: readonly number[];
+  readonly publishedIndexes: readonly number[];
   /** Whether writes, updates and deletes are left out: by RowKind. */
   readonly isSkipped: readonly boolean[];
   readonly jsonColumns: readonly number[];
@@ -83,6 +84,7 @@ export class TableVersion {
     this.topic = topic;
     const schemaName = adjustSchemaName(topic, settings.schemaNames);
     const published = columns.filter(column => column.isPublished);
+    this.publishedIndexes = published.map(column => columns.indexOf(column));
     const row = rowSchema(
       schemaName,
       published.map(column => [column.field, rowFieldSchema(column)]),

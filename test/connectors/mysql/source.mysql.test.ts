@@ -62,6 +62,23 @@ for (const url of [undefined, MARIADB_URL]) {
     await assert.rejects(harness.start(wrong), failsWith('CONFIG_INVALID'));
   });
 
+  test(`${server}: updates that change no published column are left out where it is asked for`, async t => {
+    const harness = await MysqlHarness.open(t, { ...(url && { url }) });
+    await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20), seen INT)');
+    await harness.start({
+      'skip.messages.without.change': 'true',
+      'column.exclude.list': `${harness.name}\\.t\\.seen`,
+    });
+    await harness.pollUntilStreaming();
+    await harness.sql.query("INSERT INTO t VALUES (1, 'a', 0), (2, NULL, 0)");
+    await harness.sql.query('UPDATE t SET seen = seen + 1');
+    await harness.sql.query("UPDATE t SET v = 'b' WHERE id = 2");
+    await harness.sql.query('UPDATE t SET id = 3, seen = 9 WHERE id = 1');
+    const seen = (): string[] => events(harness).map(({ op, after }) => `${op} ${after?.id} ${after?.v}`);
+    await harness.pollWhile(() => !seen().includes('c 3 a'));
+    assert.deepEqual(seen(), ['c 1 a', 'c 2 null', 'u 2 b', 'd undefined undefined', 'c 3 a']);
+  });
+
   test(`${server}: stopped after every poll, it goes on inside of transactions without loss or repeat`, async t => {
     const harness = await MysqlHarness.open(t, { ...(url && { url }) });
     await harness.sql.query('CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20)); CREATE TABLE o (id INT PRIMARY KEY)');
