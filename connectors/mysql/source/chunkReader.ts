@@ -6,13 +6,14 @@
 import type { Connection, RowDataPacket } from 'mysql2/promise';
 import type { Key } from '../../shared/incrementalSnapshot.ts';
 import type { SourceSettings } from '../config.ts';
+import { MariaGtidList } from '../protocol/gtid.ts';
 import { quoteIdentifier } from '../quoteIdentifier.ts';
 import type { ColumnDef } from '../types/columnDef.ts';
 import { fullName, readTable, type TableName } from './catalog.ts';
 import type { StreamPlace } from './changeStream.ts';
 import { isBehind } from './position.ts';
 import { type SelectedRows, selectRows } from './selectRows.ts';
-import { readLogEnd, snapshotPosition } from './server.ts';
+import { mariaGtidAt, readLogEnd, snapshotPosition } from './server.ts';
 import type { TableVersion } from './tableVersion.ts';
 import type { TableVersions } from './tableVersions.ts';
 
@@ -31,6 +32,12 @@ export interface LogPlace {
   readonly position: number;
 }
 
+/** All that the rows of a chunk show is in the log before. */
+export interface HighMark extends LogPlace {
+  /** MariaDB: the transactions before it. A stream that has them all is there, too: the server tells it no place while there is nothing to send. */
+  readonly gtids: string | null;
+}
+
 export type Chunk =
   /** What the stream has given out is not visible yet: to be read again in a moment. */
   | { readonly kind: 'early' }
@@ -42,9 +49,19 @@ export type Chunk =
       readonly lastKey: Key;
       readonly maximumKey: Key;
       readonly isLast: boolean;
-      /** All that the rows show is in the log before. */
-      readonly high: LogPlace;
+      readonly high: HighMark;
     };
+
+/** Whether a stream has given out all before the mark. */
+export function isReached({ gtids, ...place }: HighMark, now: StreamPlace): boolean {
+  if (!isBehind(now, place)) return true;
+  const { published } = now;
+  return (
+    gtids !== null &&
+    published.gtids !== null &&
+    MariaGtidList.parse(published.gtids).includes(MariaGtidList.parse(gtids))
+  );
+}
 
 /** The chunk is not older than what was given out up to `place`. */
 export async function readChunk(
@@ -67,7 +84,8 @@ export async function readChunk(
     const high = isMariaDb ? await snapshotPosition(connection) : await readLogEnd(connection, false);
     if (high === null) return { kind: 'none', why: 'the server writes no binary log' };
     if (isMariaDb && isBehind(high, place)) return { kind: 'early' };
-    return await read(connection, request, versions, settings, high, signal);
+    const gtids = isMariaDb ? await mariaGtidAt(connection, high.file, high.position) : null;
+    return await read(connection, request, versions, settings, { ...high, gtids }, signal);
   } finally {
     // A connection that is lost says so itself.
     await connection.query('COMMIT').catch(() => {});
@@ -90,7 +108,7 @@ async function read(
   request: ChunkRequest,
   versions: TableVersions,
   settings: SourceSettings,
-  high: LogPlace,
+  high: HighMark,
   signal: AbortSignal,
 ): Promise<Chunk> {
   const { table, filter, lastKey, surrogateKey } = request;

@@ -19,10 +19,9 @@ import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
 import { fullName, isSystemDatabase, listTables, type TableName } from './catalog.ts';
 import type { StreamPlace } from './changeStream.ts';
-import { readChunk } from './chunkReader.ts';
+import { isReached, readChunk } from './chunkReader.ts';
 import { connect, isOutage } from './connection.ts';
 import { MARKER, processingTime } from './envelope.ts';
-import { isBehind } from './position.ts';
 import type { SelectedRows } from './selectRows.ts';
 import { selectedWireRows, snapshotBatch } from './snapshotRows.ts';
 import type { TableVersion } from './tableVersion.ts';
@@ -97,7 +96,7 @@ export class IncrementalSnapshot extends Incremental<TableName, StreamPlace | nu
           ...{ kind: 'rows', topic: version.topic },
           ...{ lastKey: chunk.lastKey, maximumKey: chunk.maximumKey, isLast: chunk.isLast },
           rowCount: rows.reduce((sum, { count }) => sum + count, 0),
-          isReached: now => now !== null && !isBehind(now, high),
+          isReached: now => now !== null && isReached(high, now),
           isLost: now => now?.session !== place.session,
           publish: (changed, now) =>
             rows.map(some => chunkBatch(version, some, changed, now!, this.common)).filter(batch => batch !== null),
