@@ -204,6 +204,8 @@ export class ConnectorSupervisor {
       // Tasks of an earlier life need not wait for their connector.
       if (this.#connector === null) await Promise.all([this.#startConnector(entry), this.#runTasks()]);
       else if (!sameConfig(this.#connector.raw, entry.config)) await this.#startConnector(entry);
+      // Lost and gained in one: meanwhile it may have been told to run nowhere.
+      else if (!this.#connector.failed) this.connectorState(entry.target === 'PAUSED' ? 'PAUSED' : 'RUNNING', null);
       await this.#generateTasks(entry);
     }
     await this.#runTasks();
