@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { type Config, type ConfigError, type ConfigValues, configDef } from '../../runtime/api/index.ts';
 import type { NameAdjustment } from '../shared/eventNames.ts';
+import { parseOperations } from '../shared/skippedOperations.ts';
 import { parseTableLists, type TableLists } from '../shared/tableLists.ts';
 import { parseFilter } from '../shared/textFilter.ts';
 import { crossChecks, ignoredOptions, keyChecks } from './configChecks.ts';
@@ -89,7 +90,7 @@ function settingsOf(config: Config, values: ConfigValues<typeof sourceKeys>): So
       ? `${prefix}${values['topic.delimiter']}${values['topic.transaction']}`
       : null,
     hasContextHeaders: values['extended.headers.enabled'],
-    skippedOperations: new Set(values['skipped.operations'].split(',').map(item => item.trim())),
+    skippedOperations: parseOperations(values['skipped.operations']),
     pollIntervalMs: values['poll.interval.ms'],
     errorTimeoutMs: values['error.timeout.ms'],
     historyFile: values['schema.history.file'] ?? join(directory, `.millrace-${prefix}.json`),

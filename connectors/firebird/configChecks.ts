@@ -1,6 +1,7 @@
 /** Checks of the source's config beyond single values: options that exclude each other, lists, and options of Debezium that are not there. */
 import type { Config, ConfigError, ConfigValues } from '../../runtime/api/index.ts';
 import { misspeltKeys } from '../shared/misspeltKeys.ts';
+import { isOperations } from '../shared/skippedOperations.ts';
 import { parseTableLists } from '../shared/tableLists.ts';
 import { parseFilter } from '../shared/textFilter.ts';
 import { sourceKeys } from './configKeys.ts';
@@ -73,7 +74,7 @@ export function crossChecks(values: Partial<Values>): ConfigError[] {
   checked('snapshot.include.collection.list', value => parseFilter(value, null));
   checked('message.key.columns', parseTableLists);
   const skipped = values['skipped.operations'];
-  if (skipped !== undefined && !/^\s*(none|[cudt](\s*,\s*[cudt])*)?\s*$/.test(skipped)) {
+  if (skipped !== undefined && !isOperations(skipped)) {
     errors.push(invalid('skipped.operations', skipped, 'a list of c, u, d, t, or none'));
   }
   const mode = values['snapshot.mode'];

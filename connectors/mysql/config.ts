@@ -6,6 +6,7 @@ import { type Config, type ConfigError, type ConfigValues, configDef } from '../
 import { type ColumnShaping, parseShaping } from '../shared/columnShaping.ts';
 import type { NameAdjustment } from '../shared/eventNames.ts';
 import { type NotificationSettings, notificationSettings, signalSettings } from '../shared/signalKeys.ts';
+import { parseOperations } from '../shared/skippedOperations.ts';
 import { parseTableLists, type TableLists } from '../shared/tableLists.ts';
 import { parseFilter, type TextFilter } from '../shared/textFilter.ts';
 import { crossChecks, ignoredOptions, keyChecks } from './configChecks.ts';
@@ -191,7 +192,7 @@ function settingsOf(config: Config, v: Values, connector: ConnectorName): Source
 }
 
 function skippedOperations(ofAll: string, byTable: string): SourceSettings['skippedOperations'] {
-  const general = new Set(ofAll.split(',').map(operation => operation.trim()));
+  const general = parseOperations(ofAll);
   const lists = parseTableLists(byTable);
   return table => {
     const own = lists(table);

@@ -3,6 +3,7 @@ import type { Config, ConfigError, ConfigValues } from '../../runtime/api/index.
 import { isShapingKey, parseShaping } from '../shared/columnShaping.ts';
 import { misspeltKeys } from '../shared/misspeltKeys.ts';
 import { signalKeyErrors } from '../shared/signalKeys.ts';
+import { isOperations } from '../shared/skippedOperations.ts';
 import { parseTableLists } from '../shared/tableLists.ts';
 import { parseFilter } from '../shared/textFilter.ts';
 import { sourceKeys } from './configKeys.ts';
@@ -17,8 +18,6 @@ const invalid = (key: string, value: string, why: string): ConfigError => ({
 
 const isGiven = (value: string): boolean => value !== '' && !/^false$/i.test(value);
 const always = (): boolean => true;
-
-const OPERATIONS = /^\s*(none|[cudt](\s*,\s*[cudt])*)?\s*$/;
 
 /** Options of Debezium that this connector does not have yet, and what would come of going on without them: nobody would notice. */
 const REFUSED: readonly {
@@ -126,14 +125,14 @@ export function crossChecks(values: Partial<Values>, isMariaDb: boolean): Config
     }
   }
   const skipped = values['skipped.operations'];
-  if (skipped !== undefined && !OPERATIONS.test(skipped)) {
+  if (skipped !== undefined && !isOperations(skipped)) {
     errors.push(invalid('skipped.operations', skipped, 'a list of c, u, d, t, or none'));
   }
   const skippedByTable = values['table.skipped.operations'];
   if (skippedByTable) {
     try {
       parseTableLists(skippedByTable);
-      const wrong = skippedByTable.split(';').find(rule => !OPERATIONS.test(rule.slice(rule.lastIndexOf(':') + 1)));
+      const wrong = skippedByTable.split(';').find(rule => !isOperations(rule.slice(rule.lastIndexOf(':') + 1)));
       if (wrong !== undefined) throw new Error(`"${wrong.trim()}" does not end with a list of c, u, d, t, or none`);
     } catch (error) {
       errors.push(invalid('table.skipped.operations', skippedByTable, (error as Error).message));

@@ -114,12 +114,12 @@ export const sourceKeys = {
   },
   'tombstones.on.delete': flag(true, 'Whether a delete is followed by a tombstone.'),
   'skipped.operations': text('t', 'Operations that are not published: c, u, d, t, or none.'),
+  'table.skipped.operations': list(
+    'The same for single tables, which it counts for instead: database.table:operation,operation;…',
+  ),
   'skip.messages.without.change': flag(
     false,
     'Whether updates that change no published column (column.include.list, column.exclude.list) are not published.',
-  ),
-  'table.skipped.operations': list(
-    'The same for single tables, which it counts for instead: database.table:operation,operation;…',
   ),
   'decimal.handling.mode': choice(['precise', 'string', 'double'], 'precise', 'Form of DECIMAL values.'),
   'bigint.unsigned.handling.mode': choice(

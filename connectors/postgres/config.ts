@@ -6,6 +6,7 @@ import { type Config, type ConfigError, type ConfigValues, configDef } from '../
 import { type ColumnShaping, parseShaping } from '../shared/columnShaping.ts';
 import type { NameAdjustment } from '../shared/eventNames.ts';
 import { type NotificationSettings, notificationSettings, signalSettings } from '../shared/signalKeys.ts';
+import { parseOperations } from '../shared/skippedOperations.ts';
 import { parseTableLists, type TableLists } from '../shared/tableLists.ts';
 import { parseColumnFilter, parseFilter, type TextFilter } from '../shared/textFilter.ts';
 import { crossChecks, ignoredOptions, keyChecks } from './configChecks.ts';
@@ -194,7 +195,7 @@ function settingsOf(config: Config, v: Values): SourceSettings {
       threads: v['snapshot.max.threads'],
     },
     tombstones: v['tombstones.on.delete'],
-    skippedOperations: new Set(v['skipped.operations'].split(',').map(s => s.trim())),
+    skippedOperations: parseOperations(v['skipped.operations']),
     types: {
       timePrecision: oneOf(v['time.precision.mode']),
       decimal: oneOf(v['decimal.handling.mode']),

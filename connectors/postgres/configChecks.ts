@@ -3,6 +3,7 @@ import type { Config, ConfigError, ConfigValues } from '../../runtime/api/index.
 import { isShapingKey, parseShaping } from '../shared/columnShaping.ts';
 import { misspeltKeys } from '../shared/misspeltKeys.ts';
 import { signalKeyErrors } from '../shared/signalKeys.ts';
+import { isOperations } from '../shared/skippedOperations.ts';
 import { parseTableLists } from '../shared/tableLists.ts';
 import { parseFilter } from '../shared/textFilter.ts';
 import { sourceKeys } from './configKeys.ts';
@@ -140,7 +141,7 @@ export function crossChecks(values: Partial<Values>): ConfigError[] {
     errors.push(invalid('slot.name', slot, 'only lower-case letters, digits and underscores are allowed, at most 63'));
   }
   const skipped = values['skipped.operations'];
-  if (skipped !== undefined && !/^\s*(none|[cudt](\s*,\s*[cudt])*)?\s*$/.test(skipped)) {
+  if (skipped !== undefined && !isOperations(skipped)) {
     errors.push(invalid('skipped.operations', skipped, 'a list of c, u, d, t, or none'));
   }
   const signals = values['signal.data.collection'];

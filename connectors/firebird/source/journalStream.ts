@@ -210,9 +210,8 @@ export class JournalStream {
 
   async #take(block: JournalBlock): Promise<void> {
     const { transaction: number } = block;
-    const isRewinding =
-      comparePositions({ sequence: this.#follower.sequence, offset: block.nextPosition }, this.#start) <= 0;
     const position = { sequence: this.#follower.sequence, offset: block.nextPosition };
+    const isRewinding = comparePositions(position, this.#start) <= 0;
     if (number === 0) {
       this.#readEvents(block, isRewinding, false);
       if (!isRewinding) this.#dropAll();
