@@ -178,16 +178,6 @@ test('a segment without the end of a transaction that is written again is read a
   await stream.close();
 });
 
-/** Writes segment `from` with the number of another, as the server does that begins that number again. */
-function reissue(folder: string, number: number, from: number): void {
-  const bytes = Buffer.from(readFileSync(SEGMENTS[from - 1]!));
-  bytes.writeBigUInt64LE(BigInt(number), 32);
-  const path = join(folder, name(number - 1));
-  writeFileSync(path, bytes);
-  const past = new Date(Date.now() - 60_000);
-  utimesSync(path, past, past);
-}
-
 test('a segment that is written again while it is read again up to the stored position is read as new', async () => {
   const stream = new FixtureStream('v4');
   stream.add(0, 4);
@@ -198,7 +188,7 @@ test('a segment that is written again while it is read again up to the stored po
   const { length } = stream.changes;
   await stream.stream.close();
   await stream.open(offset, {}, stream.positions);
-  reissue(stream.folder, number, 1);
+  writeAgain(stream, number - 1, 0);
   await stream.drain();
   assert.ok(stream.changes.length > length, 'changes of the new contents');
   await stream.close();
@@ -220,7 +210,7 @@ test('a segment whose COMMITs have all not come about may be written again', asy
   assert.equal(stream.changes.length, length);
   assert.match(String(stream.offsets.at(-1)!.offset.pending), /^3:/);
   state = 'committed';
-  reissue(stream.folder, 3, 1);
+  writeAgain(stream, 2, 0);
   await stream.drain();
   assert.ok(stream.changes.length > length, 'changes of the new contents');
   await stream.close();
