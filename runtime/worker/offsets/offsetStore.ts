@@ -195,16 +195,18 @@ export class OffsetStore {
 
   async #read(): Promise<void> {
     const ends = await this.#broker.admin().offsets(this.#partitions);
-    const behind = (): boolean =>
-      ends.some(end => end.latest > end.earliest && (this.#consumer.position(end) ?? 0) < end.latest);
+    const left = (): typeof ends =>
+      ends.filter(end => end.latest > end.earliest && (this.#consumer.position(end) ?? 0) < end.latest);
     let toldMs = Date.now();
-    while (behind()) {
+    while (left().length > 0) {
       this.#closed.signal.throwIfAborted();
       if (Date.now() - toldMs >= tellMs) {
         toldMs = Date.now();
-        const of = ends.map(end => ({ ...end, position: this.#consumer.position(end) }));
-        const left = of.filter(({ position, earliest, latest }) => latest > earliest && (position ?? 0) < latest);
-        this.#logger.warn({ topic: this.#topic.name, left }, 'the topic of source offsets is not read to its end yet');
+        const places = left().map(end => ({ ...end, position: this.#consumer.position(end) }));
+        this.#logger.warn(
+          { topic: this.#topic.name, left: places },
+          'the topic of source offsets is not read to its end yet',
+        );
       }
       for (const fetched of await this.#consumer.poll(pollMs, this.#closed.signal)) {
         const records = await readRecords(fetched, 'read_committed');
