@@ -204,8 +204,7 @@ export class ConnectorSupervisor {
       // Tasks of an earlier life need not wait for their connector.
       if (this.#connector === null) await Promise.all([this.#startConnector(entry), this.#runTasks()]);
       else if (!sameConfig(this.#connector.raw, entry.config)) await this.#startConnector(entry);
-      // Lost and gained in one: meanwhile it may have been told to run nowhere.
-      else if (!this.#connector.failed) this.connectorState(entry.target === 'PAUSED' ? 'PAUSED' : 'RUNNING', null);
+      else this.#deps.statuses.confirm(this.#name, null);
       await this.#generateTasks(entry);
     }
     await this.#runTasks();
@@ -316,7 +315,7 @@ export class ConnectorSupervisor {
         Object.assign(running, next);
         running.budget.reset();
         starts.push(this.#restartTask(task, running));
-      }
+      } else statuses.confirm(this.#name, task);
     }
     await Promise.all(starts);
   }

@@ -17,6 +17,8 @@ export class StatusBoard {
   readonly #version: (connector: string) => string | null;
 
   readonly #generation: () => number;
+  /** What was said last of what runs here, by `partKey`. */
+  readonly #said = new Map<string, { readonly state: State; readonly trace: string | null }>();
 
   /** `generation`: of the group, where there is one. */
   constructor(
@@ -32,11 +34,24 @@ export class StatusBoard {
   }
 
   connector(name: string, state: State, trace: string | null): void {
-    this.#store.put(connectorStatusRecord(name, this.#status(name, state, trace)));
+    this.#said.set(partKey(name, null), { state, trace });
+    this.#put(name, null, this.#status(name, state, trace));
   }
 
   task(name: string, task: number, state: State, trace: string | null): void {
-    this.#store.put(taskStatusRecord(name, task, this.#status(name, state, trace)));
+    this.#said.set(partKey(name, task), { state, trace });
+    this.#put(name, task, this.#status(name, state, trace));
+  }
+
+  /**
+   * The connector or task (null = the connector) runs here still: what was said of it is said again where something else has come in between, such as
+   * that it runs nowhere, when this worker lost and gained it in one.
+   */
+  confirm(name: string, task: number | null): void {
+    const said = this.#said.get(partKey(name, task));
+    const kept = this.#kept(name, task);
+    if (said === undefined || (kept?.workerId === this.#workerId && kept.state === said.state)) return;
+    this.#put(name, task, this.#status(name, said.state, said.trace));
   }
 
   /** The states that are kept, by task. */
@@ -71,7 +86,8 @@ export class StatusBoard {
   }
 
   forgetTask(name: string, task: number): void {
-    this.#store.put(taskStatusRecord(name, task, null));
+    this.#said.delete(partKey(name, task));
+    this.#put(name, task, null);
   }
 
   /**
@@ -79,28 +95,28 @@ export class StatusBoard {
    * generation in which it ran here: this worker may be in a later one by now, in which another runs it, and not have heard of that.
    */
   released(name: string, task: number | null): void {
-    const { state } = this.#store;
-    const status = task === null ? state.connector(name) : state.task(name, task);
+    this.#said.delete(partKey(name, task));
+    const status = this.#kept(name, task);
     if (status === null || status.workerId !== this.#workerId) return;
-    const free = { ...this.#status(name, 'UNASSIGNED', null), generation: status.generation };
-    this.#store.put(task === null ? connectorStatusRecord(name, free) : taskStatusRecord(name, task, free));
+    this.#put(name, task, { ...this.#status(name, 'UNASSIGNED', null), generation: status.generation });
   }
 
   /** The connector is deleted. */
   forget(name: string): void {
     for (const [task] of this.#store.state.tasks(name)) this.forgetTask(name, task);
     this.forgetTopics(name);
-    if (this.#store.state.connector(name) !== null) this.#store.put(connectorStatusRecord(name, null));
+    this.#said.delete(partKey(name, null));
+    if (this.#store.state.connector(name) !== null) this.#put(name, null, null);
   }
 
   /** What is kept as running, and meant by `which`, runs nowhere (yet, or any more): what is kept must not say so. */
   unassign(which: (status: Status, name: string, task: number | null) => boolean = () => true): void {
     const { state } = this.#store;
     for (const name of state.names()) {
-      const connector = state.connector(name);
-      if (isActive(connector) && which(connector, name, null)) this.connector(name, 'UNASSIGNED', null);
-      for (const [task, status] of state.tasks(name)) {
-        if (isActive(status) && which(status, name, task)) this.task(name, task, 'UNASSIGNED', null);
+      const parts = [[null, state.connector(name)] as const, ...state.tasks(name)];
+      for (const [task, status] of parts) {
+        if (isActive(status) && which(status, name, task))
+          this.#put(name, task, this.#status(name, 'UNASSIGNED', null));
       }
     }
   }
@@ -115,10 +131,23 @@ export class StatusBoard {
     return this.#store.flush();
   }
 
+  #kept(name: string, task: number | null): Status | null {
+    const { state } = this.#store;
+    return task === null ? state.connector(name) : state.task(name, task);
+  }
+
+  /** `status` null = there is none any more. */
+  #put(name: string, task: number | null, status: Status | null): void {
+    this.#store.put(task === null ? connectorStatusRecord(name, status) : taskStatusRecord(name, task, status));
+  }
+
   #status(name: string, state: State, trace: string | null): Status {
     return { state, trace, workerId: this.#workerId, version: this.#version(name), generation: this.#generation() };
   }
 }
+
+/** `task` null = the connector. */
+const partKey = (name: string, task: number | null): string => `${task ?? 'connector'}:${name}`;
 
 function isActive(status: Status | null): status is Status {
   return status !== null && status.state !== 'STOPPED' && status.state !== 'FAILED' && status.state !== 'UNASSIGNED';
