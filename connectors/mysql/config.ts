@@ -56,6 +56,8 @@ export interface SourceSettings {
   readonly notifications: NotificationSettings;
   /** Rows of a chunk of an incremental snapshot. */
   readonly chunkSize: number;
+  /** Chunks of an incremental snapshot that are read at once. */
+  readonly maxChunks: number;
   readonly snapshot: {
     readonly mode: 'initial' | 'always' | 'initial_only' | 'no_data' | 'when_needed';
     readonly fetchSize: number;
@@ -149,6 +151,7 @@ function settingsOf(config: Config, v: Values, connector: ConnectorName): Source
     signalTopic: signals.topic,
     notifications: notificationSettings(v),
     chunkSize: v['incremental.snapshot.chunk.size'],
+    maxChunks: v['incremental.snapshot.max.threads'],
     snapshot: {
       mode: snapshotMode === 'never' || snapshotMode === 'schema_only' ? 'no_data' : oneOf(snapshotMode),
       fetchSize: v['snapshot.fetch.size'],

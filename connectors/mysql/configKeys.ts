@@ -155,7 +155,12 @@ export const sourceKeys = {
       'Table (database.table) with columns id, type and data whose inserted rows are signals, such as for incremental snapshots.',
   },
   ...signalKeys,
-  'incremental.snapshot.chunk.size': number(1024, 'Rows that an incremental snapshot reads at a time.', 1),
+  'incremental.snapshot.chunk.size': number(1024, 'Rows of a chunk of an incremental snapshot.', 1),
+  'incremental.snapshot.max.threads': number(
+    4,
+    'Most chunks of an incremental snapshot that are read at once, each over a connection of its own.',
+    1,
+  ),
   'include.schema.changes': flag(
     true,
     'Whether what DDL does to tables of the captured databases is published to the topic that has the name of topic.prefix.',

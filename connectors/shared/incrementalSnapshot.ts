@@ -1,7 +1,8 @@
 /**
- * Incremental snapshots: tables are read in chunks while their changes are streamed. A chunk is never older than what was published before it was read. When
- * the stream has given all changes that the chunk may have missed, rows whose key was among them are dropped and the others are published. State is in the
- * offsets: a restart begins with the chunk at hand. How a chunk is read, and when the stream has come far enough, is the database's.
+ * Incremental snapshots: tables are read in chunks, some of them at once, while their changes are streamed. A chunk is never older than what was published before
+ * its reading began. When the stream has given all changes that the chunk may have missed, rows whose key was among those published since are dropped and the
+ * others are published; chunk after chunk, in the order of their keys. State is in the offsets: a restart begins with the first chunk that is not published. How
+ * a chunk is read, and when the stream has come far enough, is the database's.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger, SourceBatch, SourceOffset } from '../../runtime/api/index.ts';
@@ -19,21 +20,33 @@ export type Key = readonly string[];
 /** What becomes of a table, as notifications tell it. */
 export type TableStatus = 'SUCCEEDED' | 'EMPTY' | 'NO_PRIMARY_KEY' | 'UNKNOWN_SCHEMA' | 'SQL_EXCEPTION';
 
-/** `P` is where the stream stands. */
-export type Chunk<P> =
-  /** What the stream has given out is not visible yet: to be read again in a moment. */
-  | { readonly kind: 'early' }
-  /** There is no row, or none can be read: `why`. */
-  | { readonly kind: 'none'; readonly why: string | null; readonly status: TableStatus }
-  | RowChunk<P>;
+/** There is no row, or none can be read: `why`. */
+export interface NoChunk {
+  readonly kind: 'none';
+  readonly why: string | null;
+  readonly status: TableStatus;
+}
 
-export interface RowChunk<P> {
-  readonly kind: 'rows';
+/** The keys that a chunk is between. */
+export interface ChunkBounds {
+  readonly kind: 'bounds';
+  /** Of the table's events. */
   readonly topic: string;
-  readonly rowCount: number;
+  /** The last one before the chunk; null = it is the first. */
+  readonly above: Key | null;
   readonly lastKey: Key;
   readonly maximumKey: Key;
   readonly isLast: boolean;
+}
+
+/** `P` is where the stream stands. */
+export type Chunk<P> =
+  /** What the stream has given out is not visible yet: to be read again in a moment. */
+  { readonly kind: 'early' } | NoChunk | RowChunk<P>;
+
+export interface RowChunk<P> {
+  readonly kind: 'rows';
+  readonly rowCount: number;
   /** Whether the stream has given all that the rows may miss. */
   isReached(place: P): boolean;
   /** Whether the rows are of no use any more, such as after a change of servers. */
@@ -51,6 +64,8 @@ export interface IncrementalOptions {
   readonly isSignalPublished: boolean;
   /** Whether signals come at all: else what a stored offset has of a snapshot is dropped. */
   readonly hasSignals: boolean;
+  /** Most chunks that are read at once. */
+  readonly maxChunks: number;
 }
 
 /** A captured table by its full name. */
@@ -66,10 +81,13 @@ export interface BlockingRequest<T> {
   readonly filters: ReadonlyMap<string, string>;
 }
 
-/** A chunk that was read and that the stream has not come up to yet. */
+/** A chunk that is being read, or that the stream has not come up to yet. */
 interface Window<P> {
-  readonly chunk: RowChunk<P>;
-  /** Keys that changed since. */
+  readonly bounds: ChunkBounds;
+  reading: Promise<Chunk<P>>;
+  /** Null = it is not known to be read. */
+  chunk: RowChunk<P> | null;
+  /** Keys that changed since its reading began. */
   readonly changed: Set<string>;
   isTruncated: boolean;
 }
@@ -79,7 +97,8 @@ export abstract class IncrementalSnapshot<T, A, P> {
   protected readonly options: IncrementalOptions;
   private state: IncrementalState;
   private committed: string;
-  private window: Window<P> | null = null;
+  /** In the order of their keys. */
+  private windows: Window<P>[] = [];
   /** Of the table at hand, since the start of the task. */
   private rowsRead = 0;
   private blocking: BlockingRequest<T>[] = [];
@@ -97,19 +116,22 @@ export abstract class IncrementalSnapshot<T, A, P> {
   /** Called with tables that are to be read from now on. */
   protected async prepareTables(_tables: readonly T[]): Promise<void> {}
 
-  protected abstract read(
+  /** The next chunk behind a key. */
+  protected abstract bounds(
     collection: Collection,
     lastKey: Key | null,
     maximumKey: Key | null,
-    ahead: A,
-  ): Promise<Chunk<P>>;
+  ): Promise<ChunkBounds | NoChunk>;
+
+  /** Its rows, not older than what the stream has given out. Several are read at once, where the options say so. */
+  protected abstract read(collection: Collection, bounds: ChunkBounds, ahead: A): Promise<Chunk<P>>;
 
   /** The table at hand is done with. */
   protected forgetTable(): void {}
 
   protected abstract isConnectionLoss(error: unknown): boolean;
 
-  protected abstract closeClient(): Promise<void>;
+  protected abstract closeClients(): Promise<void>;
 
   get isRunning(): boolean {
     return this.state.collections.length > 0;
@@ -117,7 +139,7 @@ export abstract class IncrementalSnapshot<T, A, P> {
 
   /** Whether a chunk waits for nothing but to be passed on: the stream need not be waited for. */
   isReady(place: P): boolean {
-    return this.window?.chunk.isReached(place) ?? false;
+    return this.windows[0]?.chunk?.isReached(place) ?? false;
   }
 
   /** Whether there is something that no committed offset tells: the server must keep the signal that began it. */
@@ -151,24 +173,26 @@ export abstract class IncrementalSnapshot<T, A, P> {
     return this.state.collections.map(({ id }) => id).join(', ');
   }
 
-  /** Reads the next chunk if one is due. */
+  /** Begins to read the chunks that are due, and waits for the first. */
   async advance(ahead: A): Promise<void> {
-    if (this.window !== null || this.state.isPaused || !this.isRunning) return;
     const { logger, signal } = this.options;
-    const collection = this.state.collections[0]!;
+    const collection = this.state.collections[0];
+    if (collection === undefined) return;
     try {
-      const chunk = await this.read(collection, this.state.lastKey, this.state.maximumKey, ahead);
-      if (chunk.kind === 'early') {
+      if (!this.state.isPaused) await this.openWindows(collection, ahead);
+      const [first] = this.windows;
+      if (first === undefined || first.chunk !== null) return;
+      const chunk = await first.reading;
+      if (chunk.kind === 'rows') first.chunk = chunk;
+      else if (chunk.kind === 'none') this.endUnread(collection, chunk);
+      else {
         await delay(EARLY_WAIT_MS, undefined, { signal }).catch(() => {});
-      } else if (chunk.kind === 'none') {
-        if (chunk.why !== null) logger.error({ table: collection.id }, `the table is not read: ${chunk.why}`);
-        this.endTable(chunk.status);
-      } else {
-        this.window = { chunk, changed: new Set(), isTruncated: false };
+        first.reading = this.begin(collection, first.bounds, ahead);
       }
     } catch (error) {
       if (signal.aborted) return;
-      await this.closeClient();
+      this.windows = [];
+      await this.closeClients();
       if (this.isConnectionLoss(error)) {
         logger.warn({ reason: String(error) }, 'a chunk could not be read: it is tried again');
         await delay(EARLY_WAIT_MS, undefined, { signal }).catch(() => {});
@@ -180,47 +204,77 @@ export abstract class IncrementalSnapshot<T, A, P> {
     }
   }
 
+  private async openWindows(collection: Collection, ahead: A): Promise<void> {
+    while (this.windows.length < this.options.maxChunks) {
+      const last = this.windows.at(-1)?.bounds ?? null;
+      if (last?.isLast) return;
+      const { lastKey, maximumKey } = last ?? this.state;
+      const bounds = await this.bounds(collection, lastKey, maximumKey);
+      if (bounds.kind === 'none') {
+        // What is being read comes first; then it is found again.
+        if (last === null) this.endUnread(collection, bounds);
+        return;
+      }
+      const reading = this.begin(collection, bounds, ahead);
+      this.windows.push({ bounds, reading, chunk: null, changed: new Set(), isTruncated: false });
+    }
+  }
+
+  /** An error waits until it is the chunk's turn. */
+  private begin(collection: Collection, bounds: ChunkBounds, ahead: A): Promise<Chunk<P>> {
+    const reading = this.read(collection, bounds, ahead);
+    reading.catch(() => {});
+    return reading;
+  }
+
+  private endUnread(collection: Collection, { why, status }: NoChunk): void {
+    if (why !== null) this.options.logger.error({ table: collection.id }, `the table is not read: ${why}`);
+    this.endTable(status);
+  }
+
   /** What of the batches goes on, with the rows of the chunk behind them where the stream has come up to it. */
   async pass(batches: readonly SourceBatch[], place: P): Promise<SourceBatch[]> {
     const { signalTopic, isSignalPublished } = this.options;
-    if (signalTopic === null && this.window === null) return [...batches];
+    if (signalTopic === null && this.windows.length === 0) return [...batches];
     const out: SourceBatch[] = [];
     for (const batch of batches) {
       const isSignals = batch.topic === signalTopic;
       if (isSignals && batch instanceof TableSourceBatch) await this.readSignals(batch);
       if (!isSignals || isSignalPublished) out.push(batch);
-      if (this.window !== null && batch.topic === this.window.chunk.topic) this.see(this.window, batch);
+      if (batch.topic === this.windows[0]?.bounds.topic) this.see(batch);
     }
-    if (this.window?.chunk.isLost?.(place)) this.window = null;
-    if (this.window?.chunk.isReached(place)) out.push(...this.closeWindow(this.window, place));
+    if (this.windows.some(({ chunk }) => chunk?.isLost?.(place))) this.windows = [];
+    while (this.isReady(place)) out.push(...this.closeWindow(this.windows.shift()!, place));
     return out;
   }
 
-  private see(window: Window<P>, batch: SourceBatch): void {
+  private see(batch: SourceBatch): void {
     if (!(batch instanceof TableSourceBatch)) return;
     const { rows, keyLayout } = batch.wire;
     if (keyLayout === null || batch.keySchema === null) {
-      window.isTruncated = true;
+      for (const window of this.windows) window.isTruncated = true;
       return;
     }
-    for (let i = 0; i < batch.count; i++) window.changed.add(rowKey(batch.keySchema, keyLayout, rows, i));
+    for (let i = 0; i < batch.count; i++) {
+      const key = rowKey(batch.keySchema, keyLayout, rows, i);
+      for (const { changed } of this.windows) changed.add(key);
+    }
   }
 
-  private closeWindow(window: Window<P>, place: P): SourceBatch[] {
-    const { chunk, changed, isTruncated } = window;
-    this.window = null;
-    const batches = isTruncated ? [] : chunk.publish(changed, place);
-    this.rowsRead += chunk.rowCount;
-    if (chunk.isLast) {
+  private closeWindow({ bounds, chunk, changed, isTruncated }: Window<P>, place: P): SourceBatch[] {
+    const batches = isTruncated ? [] : chunk!.publish(changed, place);
+    this.rowsRead += chunk!.rowCount;
+    if (bounds.isLast) {
       this.endTable('SUCCEEDED');
       return batches;
     }
-    this.state = { ...this.state, lastKey: chunk.lastKey, maximumKey: chunk.maximumKey };
+    const { lastKey, maximumKey } = bounds;
+    this.state = { ...this.state, lastKey, maximumKey };
     this.tell('IN_PROGRESS', {
       ...this.tableIds,
       current_collection_in_progress: this.state.collections[0]!.id,
-      maximum_key: chunk.maximumKey.join(','),
-      last_processed_key: chunk.lastKey.join(','),
+      maximum_key: maximumKey.join(','),
+      last_processed_key: lastKey.join(','),
     });
     return batches;
   }
@@ -228,6 +282,7 @@ export abstract class IncrementalSnapshot<T, A, P> {
   private endTable(status: TableStatus): void {
     const { logger } = this.options;
     const [ended, ...collections] = this.state.collections;
+    this.windows = [];
     this.forgetTable();
     const total_rows_scanned = String(this.rowsRead);
     this.rowsRead = 0;
@@ -240,7 +295,9 @@ export abstract class IncrementalSnapshot<T, A, P> {
     if (collections.length === 0) this.tell('COMPLETED');
     logger.info({ table: ended?.id }, 'the incremental snapshot of the table is complete');
     this.state = collections.length === 0 ? NOTHING : { ...this.state, collections, lastKey: null, maximumKey: null };
-    if (collections.length === 0) logger.info({}, 'the incremental snapshot is complete');
+    if (collections.length > 0) return;
+    logger.info({}, 'the incremental snapshot is complete');
+    void this.closeClients();
   }
 
   private async readSignals(batch: TableSourceBatch): Promise<void> {
@@ -274,14 +331,16 @@ export abstract class IncrementalSnapshot<T, A, P> {
         const stopped = this.state.collections.filter(isStopped).map(({ id }) => id);
         if (stopped.length > 0) this.tell('ABORTED', { data_collections: stopped.join(',') });
         if (first !== undefined && isStopped(first)) {
-          this.window = null;
+          this.windows = [];
           this.forgetTable();
           this.rowsRead = 0;
           this.state = { ...this.state, collections, lastKey: null, maximumKey: null };
         } else {
           this.state = { ...this.state, collections };
         }
-        if (collections.length === 0) this.state = NOTHING;
+        if (collections.length > 0) return;
+        this.state = NOTHING;
+        await this.closeClients();
         return;
       }
       case 'pause-snapshot':
@@ -336,7 +395,7 @@ export abstract class IncrementalSnapshot<T, A, P> {
   }
 
   async close(): Promise<void> {
-    await this.closeClient();
+    await this.closeClients();
   }
 }
 

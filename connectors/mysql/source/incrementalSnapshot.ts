@@ -8,9 +8,11 @@ import { topicName } from '../../shared/eventNames.ts';
 import {
   type BlockingRequest as Blocking,
   type Chunk,
+  type ChunkBounds,
   IncrementalSnapshot as Incremental,
   type Key,
   type NamedTable,
+  type NoChunk,
 } from '../../shared/incrementalSnapshot.ts';
 import type { Collection } from '../../shared/incrementalState.ts';
 import type { Notifications } from '../../shared/notifications.ts';
@@ -19,6 +21,7 @@ import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
 import { fullName, isSystemDatabase, listTables, type TableName } from './catalog.ts';
 import type { StreamPlace } from './changeStream.ts';
+import { chunkBounds } from './chunkBounds.ts';
 import { isReached, readChunk } from './chunkReader.ts';
 import { connect, isOutage } from './connection.ts';
 import { MARKER, processingTime } from './envelope.ts';
@@ -42,7 +45,9 @@ export class IncrementalSnapshot extends Incremental<TableName, StreamPlace | nu
   private readonly settings: SourceSettings;
   private readonly common: BatchCommon;
   private readonly versions: TableVersions;
-  private client: Connection | null = null;
+  /** Those that nothing is read with at the moment. */
+  private idle: Connection[] = [];
+  private readonly open = new Set<Connection>();
 
   constructor(options: IncrementalOptions, stored: SourceOffset | null) {
     const { settings, common, logger, signal, versions, notifications } = options;
@@ -53,6 +58,7 @@ export class IncrementalSnapshot extends Incremental<TableName, StreamPlace | nu
         signalTopic: signalTable === null ? null : topicName(`${prefix}${topicDelimiter}${signalTable}`),
         isSignalPublished: signalTable !== null && tables(signalTable, signalTable.split('.')[0]!),
         hasSignals: signalTable !== null || signalTopic !== null,
+        maxChunks: settings.maxChunks,
       },
       stored,
     );
@@ -61,58 +67,74 @@ export class IncrementalSnapshot extends Incremental<TableName, StreamPlace | nu
     this.versions = versions;
   }
 
-  private async connection(): Promise<Connection> {
-    this.client ??= await connect(this.settings, { isRaw: true });
-    return this.client;
+  /** One that fails is closed by its user or with the others. */
+  private async using<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    const { signal } = this.options;
+    const connection = this.idle.pop() ?? (await connect(this.settings, { isRaw: true }));
+    if (signal.aborted) connection.destroy();
+    signal.throwIfAborted();
+    this.open.add(connection);
+    const result = await work(connection);
+    if (this.open.has(connection)) this.idle.push(connection);
+    return result;
   }
 
   protected override async tables(): Promise<readonly NamedTable<TableName>[]> {
     const { settings } = this;
-    return (await listTables(await this.connection()))
+    return (await this.using(listTables))
       .map(table => ({ id: fullName(table), table }))
       .filter(({ id, table: { database } }) => settings.tables(id, database) && id !== settings.signalTable);
   }
 
-  protected override async read(
-    { id, filter, surrogateKey }: Collection,
+  protected override async bounds(
+    collection: Collection,
     lastKey: Key | null,
     maximumKey: Key | null,
+  ): Promise<ChunkBounds | NoChunk> {
+    const table = tableOf(collection);
+    if (isSystemDatabase(table.database)) {
+      return { kind: 'none', why: "it is the server's own", status: 'UNKNOWN_SCHEMA' };
+    }
+    const request = { ...collection, table, lastKey, maximumKey };
+    return this.using(connection => chunkBounds(connection, request, this.versions, this.settings));
+  }
+
+  protected override async read(
+    collection: Collection,
+    bounds: ChunkBounds,
     place: StreamPlace | null,
   ): Promise<Chunk<StreamPlace | null>> {
     if (place === null) return { kind: 'early' };
     const { settings, versions } = this;
-    const [database, name] = [id.slice(0, id.indexOf('.')), id.slice(id.indexOf('.') + 1)];
-    if (isSystemDatabase(database)) return { kind: 'none', why: "it is the server's own", status: 'UNKNOWN_SCHEMA' };
-    const request = { table: { database, name }, surrogateKey, filter, lastKey, maximumKey };
-    const chunk = await readChunk(await this.connection(), request, versions, settings, place, this.options.signal);
-    switch (chunk.kind) {
-      case 'early':
-        return chunk;
-      case 'none':
-        return { ...chunk, status: chunk.why === null ? 'EMPTY' : 'NO_PRIMARY_KEY' };
-      case 'rows': {
-        const { version, rows, high } = chunk;
-        return {
-          ...{ kind: 'rows', topic: version.topic },
-          ...{ lastKey: chunk.lastKey, maximumKey: chunk.maximumKey, isLast: chunk.isLast },
-          rowCount: rows.reduce((sum, { count }) => sum + count, 0),
-          isReached: now => now !== null && isReached(high, now),
-          isLost: now => now?.session !== place.session,
-          publish: (changed, now) =>
-            rows.map(some => chunkBatch(version, some, changed, now!, this.common)).filter(batch => batch !== null),
-        };
-      }
-    }
+    const { signal } = this.options;
+    const request = { ...collection, table: tableOf(collection), bounds };
+    const chunk = await this.using(connection => readChunk(connection, request, versions, settings, place, signal));
+    if (chunk.kind !== 'rows') return chunk;
+    const { version, rows, high } = chunk;
+    return {
+      kind: 'rows',
+      rowCount: rows.reduce((sum, { count }) => sum + count, 0),
+      isReached: now => now !== null && isReached(high, now),
+      isLost: now => now?.session !== place.session,
+      publish: (changed, now) =>
+        rows.map(some => chunkBatch(version, some, changed, now!, this.common)).filter(batch => batch !== null),
+    };
   }
 
   protected override isConnectionLoss(error: unknown): boolean {
     return isOutage(error);
   }
 
-  protected override async closeClient(): Promise<void> {
-    this.client?.destroy();
-    this.client = null;
+  protected override async closeClients(): Promise<void> {
+    for (const connection of this.open) connection.destroy();
+    this.open.clear();
+    this.idle = [];
   }
+}
+
+function tableOf({ id }: Collection): TableName {
+  const dot = id.indexOf('.');
+  return { database: id.slice(0, dot), name: id.slice(dot + 1) };
 }
 
 /** Events of rows whose key is not among those; null where there are none. */

@@ -1,41 +1,41 @@
 /**
- * One chunk of a table: the rows behind a key, in order of the key, as of one moment. Keys are compared by the server, as row values, so that any type and collation will do.
+ * The chunks of a table: between which keys the next one lies, and its rows in order of the key, as of one moment. Keys are compared by the server, as row values,
+ * so that any type and collation will do.
  */
 import type pg from 'pg';
+import type { ChunkBounds, Key, NoChunk } from '../../shared/incrementalSnapshot.ts';
 import { fullName, type TableName } from './catalog.ts';
 import { quoteName, quoteText } from './connection.ts';
 import { type CopiedRows, copyRows } from './copyRows.ts';
 import type { RelationVersions } from './relations.ts';
 import type { TableVersion } from './tableVersion.ts';
 
-export type Key = readonly string[];
-
-export interface ChunkRequest {
+export interface ChunkTable {
   readonly table: TableName;
   /** Columns of the key by which the table is read. */
   readonly surrogateKey: string | null;
   readonly filter: string | null;
   /** Whether events have another key than that of the table. */
   readonly hasChosenKey: boolean;
+}
+
+export interface BoundsRequest extends ChunkTable {
   /** Null = from the beginning. */
   readonly lastKey: Key | null;
   readonly maximumKey: Key | null;
   readonly size: number;
 }
 
+export interface ChunkRequest extends ChunkTable {
+  readonly bounds: ChunkBounds;
+  readonly size: number;
+}
+
 export type Chunk =
   /** A transaction that the stream has given out is not visible yet: to be read again in a moment. */
   | { readonly kind: 'early' }
-  /** There is no row, or no key to read by. */
-  | { readonly kind: 'none'; readonly why: string | null }
-  | {
-      readonly kind: 'rows';
-      readonly version: TableVersion;
-      readonly rows: readonly CopiedRows[];
-      readonly lastKey: Key;
-      readonly maximumKey: Key;
-      readonly isLast: boolean;
-    };
+  | NoChunk
+  | { readonly kind: 'rows'; readonly version: TableVersion; readonly rows: readonly CopiedRows[] };
 
 /** `published` are transactions that were given out; the chunk must not be older than they are. */
 export async function readChunk(
@@ -65,62 +65,96 @@ async function isEarly(client: pg.Client, published: Uint32Array): Promise<boole
   return published.some(id => id !== 0 && (((id - next) | 0) >= 0 || running.has(id)));
 }
 
+/** At which moment the keys are read does not matter: what comes to lie between them later is in the log. */
+export async function chunkBounds(
+  client: pg.Client,
+  request: BoundsRequest,
+  versions: RelationVersions,
+): Promise<ChunkBounds | NoChunk> {
+  const { table, lastKey, size } = request;
+  const found = await readableTable(client, request, versions);
+  if (found.kind === 'none') return found;
+  const { version, key } = found;
+  const texts = key.map(({ column }) => `t.${quoteName(column)}::text`).join(', ');
+  const one = async (where: string, order: 'ASC' | 'DESC', offset: number): Promise<Key | null> => {
+    const text = `SELECT ${texts} FROM ${from(table)} WHERE ${where} ORDER BY ${ordered(key, order)} LIMIT 1 OFFSET ${offset}`;
+    const { rows } = await client.query<string[]>({ text, rowMode: 'array' });
+    return rows[0] ?? null;
+  };
+  const maximumKey = request.maximumKey ?? (await one('true', 'DESC', 0));
+  if (maximumKey === null) return { kind: 'none', why: null, status: 'EMPTY' };
+  const end = await one(rowsBetween(request, key, lastKey, maximumKey), 'ASC', size - 1);
+  const isLast = end === null || end.join('\0') === maximumKey.join('\0');
+  const { topic } = version;
+  return { kind: 'bounds', topic, above: lastKey, lastKey: end ?? maximumKey, maximumKey, isLast };
+}
+
 async function read(
   client: pg.Client,
   request: ChunkRequest,
   versions: RelationVersions,
   signal: AbortSignal,
 ): Promise<Chunk> {
-  const { table, filter, lastKey, size } = request;
+  const found = await readableTable(client, request, versions);
+  if (found.kind === 'none') return found;
+  const { version, key } = found;
+  const { above, lastKey } = request.bounds;
+  const select = version.select.map(column => `t.${quoteName(column.name)}${column.isText ? '::text' : ''}`).join(', ');
+  const rows: CopiedRows[] = [];
+  const sql = `SELECT ${select} FROM ${from(request.table)} WHERE ${rowsBetween(request, key, above, lastKey)} ORDER BY ${ordered(key, 'ASC')}`;
+  for await (const some of copyRows(client, sql, request.size, signal)) rows.push(some);
+  return { kind: 'rows', version, rows };
+}
+
+interface KeyColumn {
+  readonly column: string;
+  readonly type: string;
+}
+
+interface ReadableTable {
+  readonly kind: 'readable';
+  readonly version: TableVersion;
+  readonly key: readonly KeyColumn[];
+}
+
+async function readableTable(
+  client: pg.Client,
+  { table, surrogateKey, hasChosenKey }: ChunkTable,
+  versions: RelationVersions,
+): Promise<ReadableTable | NoChunk> {
+  const unread = (why: string): NoChunk => ({ kind: 'none', why, status: 'NO_PRIMARY_KEY' });
   const version = await versions.resolveForSnapshot(client, table.oid);
-  if (version === null) return { kind: 'none', why: 'it is not there any more' };
-  const key = await keyOf(client, table, request.surrogateKey);
-  if (key.length === 0) return { kind: 'none', why: 'it has no primary key; name a unique column as surrogate-key' };
-  if (version.keySchema === null) return { kind: 'none', why: 'its events have no key' };
-  if (request.hasChosenKey) {
+  if (version === null) return { kind: 'none', why: 'it is not there any more', status: 'UNKNOWN_SCHEMA' };
+  const key = await keyOf(client, table, surrogateKey);
+  if (key.length === 0) return unread('it has no primary key; name a unique column as surrogate-key');
+  if (version.keySchema === null) return unread('its events have no key');
+  if (hasChosenKey) {
     const eventKey = version.keyIndexes.map(i => version.rowColumns[i]!.name);
     const rowKey = await keyOf(client, table, null);
     if (rowKey.length === 0 || !rowKey.every(({ column }) => eventKey.includes(column))) {
-      return {
-        kind: 'none',
-        why: 'message.key.columns leaves out columns of its key: changes of one row would hide others',
-      };
+      return unread('message.key.columns leaves out columns of its key: changes of one row would hide others');
     }
   }
-  const name = `${table.kind === 'table' ? 'ONLY ' : ''}${quoteName(table.schema)}.${quoteName(table.name)} AS t`;
-  // With the table's name: ORDER BY would take the name alone for the text that is selected.
+  return { kind: 'readable', version, key };
+}
+
+const from = (table: TableName): string =>
+  `${table.kind === 'table' ? 'ONLY ' : ''}${quoteName(table.schema)}.${quoteName(table.name)} AS t`;
+
+/** With the table's name: ORDER BY would take the name alone for the text that is selected. */
+const ordered = (key: readonly KeyColumn[], direction: 'ASC' | 'DESC'): string =>
+  key.map(({ column }) => `t.${quoteName(column)} ${direction}`).join(', ');
+
+function rowsBetween({ filter }: ChunkTable, key: readonly KeyColumn[], above: Key | null, upTo: Key): string {
   const columns = key.map(({ column }) => `t.${quoteName(column)}`).join(', ');
-  const texts = key.map(({ column }) => `t.${quoteName(column)}::text`).join(', ');
-  const order = (direction: string): string =>
-    key.map(({ column }) => `t.${quoteName(column)} ${direction}`).join(', ');
   const than = (operator: string, bound: Key): string =>
     `(${columns}) ${operator} (${bound.map((value, i) => `${quoteText(value)}::${key[i]!.type}`).join(', ')})`;
-  const one = async (sql: string): Promise<Key | null> => {
-    const { rows } = await client.query<string[]>({ text: sql, rowMode: 'array' });
-    return rows[0] ?? null;
-  };
   const condition = filter === null ? '' : ` AND (${filter})`;
-  const maximumKey =
-    request.maximumKey ?? (await one(`SELECT ${texts} FROM ${name} ORDER BY ${order('DESC')} LIMIT 1`));
-  if (maximumKey === null) return { kind: 'none', why: null };
-  const above = lastKey === null ? 'true' : than('>', lastKey);
-  const end = await one(
-    `SELECT ${texts} FROM ${name} WHERE ${above} AND ${than('<=', maximumKey)}${condition} ORDER BY ${order('ASC')} LIMIT 1 OFFSET ${size - 1}`,
-  );
-  const select = version.select.map(column => `t.${quoteName(column.name)}${column.isText ? '::text' : ''}`).join(', ');
-  const rows: CopiedRows[] = [];
-  const sql = `SELECT ${select} FROM ${name} WHERE ${above} AND ${than('<=', end ?? maximumKey)}${condition} ORDER BY ${order('ASC')}`;
-  for await (const some of copyRows(client, sql, size, signal)) rows.push(some);
-  const isLast = end === null || end.join('\0') === maximumKey.join('\0');
-  return { kind: 'rows', version, rows, lastKey: end ?? maximumKey, maximumKey, isLast };
+  return `${above === null ? 'true' : than('>', above)} AND ${than('<=', upTo)}${condition}`;
 }
 
 /** The primary key, else the first unique index over NOT NULL columns; types as a cast has to name them. */
-async function keyOf(
-  client: pg.Client,
-  table: TableName,
-  surrogateKey: string | null,
-): Promise<readonly { readonly column: string; readonly type: string }[]> {
+async function keyOf(client: pg.Client, table: TableName, surrogateKey: string | null): Promise<readonly KeyColumn[]> {
   const { rows } = await client.query(
     `WITH key AS (
        SELECT i.indkey, i.indnkeyatts FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid

@@ -9,9 +9,11 @@ import { topicName } from '../../shared/eventNames.ts';
 import {
   type BlockingRequest as Blocking,
   type Chunk,
+  type ChunkBounds,
   IncrementalSnapshot as Incremental,
   type Key,
   type NamedTable,
+  type NoChunk,
 } from '../../shared/incrementalSnapshot.ts';
 import type { Collection } from '../../shared/incrementalState.ts';
 import type { Notifications } from '../../shared/notifications.ts';
@@ -19,7 +21,7 @@ import { rowKey } from '../../shared/rowKey.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
 import { fullName, listTables, type TableName } from './catalog.ts';
-import { readChunk } from './chunkReader.ts';
+import { type ChunkTable, chunkBounds, readChunk } from './chunkReader.ts';
 import { connect, isConnectionLoss } from './connection.ts';
 import type { CopiedRows } from './copyRows.ts';
 import { processingTime, SNAPSHOT_MARKERS } from './envelope.ts';
@@ -63,6 +65,8 @@ export class IncrementalSnapshot extends Incremental<TableName, Uint32Array, Str
         signalTopic: signalTable === null ? null : topicName(`${prefix}${topicDelimiter}${signalTable}`),
         isSignalPublished: signalTable !== null && tables(signalTable, signalTable.split('.')[0]!),
         hasSignals: signalTable !== null || signalTopic !== null,
+        // The mark of a chunk is to be the last one in the log.
+        maxChunks: 1,
       },
       stored,
     );
@@ -101,41 +105,42 @@ export class IncrementalSnapshot extends Incremental<TableName, Uint32Array, Str
     await addPublicationTables(client, name, published);
   }
 
-  /** `published` are the transactions given out last. */
-  protected override async read(
+  protected override async bounds(
     collection: Collection,
     lastKey: Key | null,
     maximumKey: Key | null,
-    published: Uint32Array,
-  ): Promise<Chunk<StreamPlace>> {
-    const { settings, versions } = this;
+  ): Promise<ChunkBounds | NoChunk> {
     const client = await this.connection();
     this.table ??= (await listTables(client)).find(table => fullName(table) === collection.id) ?? null;
     if (this.table === null) return { kind: 'none', why: 'it does not exist', status: 'UNKNOWN_SCHEMA' };
-    const { filter, surrogateKey } = collection;
-    const size = settings.chunkSize;
-    const hasChosenKey = settings.keyColumns(collection.id) !== null;
-    const request = { table: this.table, surrogateKey, filter, hasChosenKey, lastKey, maximumKey, size };
-    const chunk = await readChunk(client, request, versions, published, this.options.signal);
-    switch (chunk.kind) {
-      case 'early':
-        return chunk;
-      case 'none':
-        return { ...chunk, status: chunk.why === null ? 'EMPTY' : 'NO_PRIMARY_KEY' };
-      case 'rows': {
-        const id = randomUUID();
-        await client.query('SELECT pg_logical_emit_message(true, $1, $2)', [MARK_PREFIX, id]);
-        const { version, rows } = chunk;
-        return {
-          ...{ kind: 'rows', topic: version.topic },
-          ...{ lastKey: chunk.lastKey, maximumKey: chunk.maximumKey, isLast: chunk.isLast },
-          rowCount: rows.reduce((sum, { count }) => sum + count, 0),
-          isReached: ({ mark }) => mark === id,
-          publish: (changed, { position }) =>
-            rows.map(some => chunkBatch(version, some, changed, position, this.common)).filter(batch => batch !== null),
-        };
-      }
-    }
+    const request = { ...this.chunkTable(this.table, collection), lastKey, maximumKey, size: this.settings.chunkSize };
+    return chunkBounds(client, request, this.versions);
+  }
+
+  private chunkTable(table: TableName, { id, filter, surrogateKey }: Collection): ChunkTable {
+    return { table, filter, surrogateKey, hasChosenKey: this.settings.keyColumns(id) !== null };
+  }
+
+  /** `published` are the transactions given out last. */
+  protected override async read(
+    collection: Collection,
+    bounds: ChunkBounds,
+    published: Uint32Array,
+  ): Promise<Chunk<StreamPlace>> {
+    const client = await this.connection();
+    const request = { ...this.chunkTable(this.table!, collection), bounds, size: this.settings.chunkSize };
+    const chunk = await readChunk(client, request, this.versions, published, this.options.signal);
+    if (chunk.kind !== 'rows') return chunk;
+    const id = randomUUID();
+    await client.query('SELECT pg_logical_emit_message(true, $1, $2)', [MARK_PREFIX, id]);
+    const { version, rows } = chunk;
+    return {
+      kind: 'rows',
+      rowCount: rows.reduce((sum, { count }) => sum + count, 0),
+      isReached: ({ mark }) => mark === id,
+      publish: (changed, { position }) =>
+        rows.map(some => chunkBatch(version, some, changed, position, this.common)).filter(batch => batch !== null),
+    };
   }
 
   protected override forgetTable(): void {
@@ -146,7 +151,7 @@ export class IncrementalSnapshot extends Incremental<TableName, Uint32Array, Str
     return isConnectionLoss(error);
   }
 
-  protected override async closeClient(): Promise<void> {
+  protected override async closeClients(): Promise<void> {
     const { client } = this;
     this.client = null;
     await client?.end().catch(() => {});

@@ -125,6 +125,40 @@ for (const url of [undefined, MARIADB_URL]) {
     assert.equal(eventsOf(harness, 'sig').length, 0);
   });
 
+  test(`${server}: chunks are read at once over connections of their own, and published in the order of their keys`, async t => {
+    const { harness, config, signal, isRunning } = await openSignalled(t, url);
+    const { sql, name } = harness;
+    const ids = Array.from({ length: ROWS }, (_, i) => i + 1);
+    await sql.query('CREATE TABLE o (id INT PRIMARY KEY)');
+    await sql.query('INSERT INTO o VALUES ?', [ids.map(id => [id])]);
+    const connections = async (maxThreads: number): Promise<number> => {
+      await harness.start({ ...config, 'incremental.snapshot.max.threads': String(maxThreads) });
+      await harness.pollUntilStreaming();
+      const before = eventsOf(harness, 'o').length;
+      await signal('execute-snapshot', { 'data-collections': [`${name}.o`] });
+      const { incremental } = harness.task as unknown as { incremental: { open: Set<unknown> } };
+      let most = 0;
+      const isReading = (): boolean => {
+        most = Math.max(most, incremental.open.size);
+        return isRunning();
+      };
+      await harness.pollWhile(() => !isReading());
+      await harness.pollWhile(isReading);
+      const read = eventsOf(harness, 'o').slice(before);
+      assert.deepEqual(
+        read.map(({ op, after }) => `${op} ${after!.id}`),
+        ids.map(id => `r ${id}`),
+      );
+      assert.equal(incremental.open.size, 0);
+      harness.commit();
+      await harness.stop();
+      return most;
+    };
+    assert.equal(await connections(1), 1);
+    const several = await connections(3);
+    assert.ok(several >= 3 && several <= 4, `${several} connections`);
+  });
+
   test(`${server}: keys that are numbers in floating point are read to their last digit`, async t => {
     const { harness, config, signal, isRunning } = await openSignalled(t, url);
     const { sql, name } = harness;
