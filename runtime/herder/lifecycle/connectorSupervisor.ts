@@ -2,62 +2,30 @@
  * Makes one connector and its tasks run as the config topic says, as far as they are this worker's: one change after the other, whatever comes in
  * meanwhile. Keeps their statuses, and restarts what failed.
  */
-import { type Config, ConnectError, type Logger } from '../../api/index.ts';
-import { type ConfigResolver, withPlaceholders } from '../../config/configResolver.ts';
-import type { SecretMask } from '../../config/secretMask.ts';
-import type { WorkerMetrics } from '../../metrics/workerMetrics.ts';
+import { type Config, ConnectError } from '../../api/index.ts';
+import { withPlaceholders } from '../../config/configResolver.ts';
 import { failureReport } from '../../worker/errors/failureReport.ts';
 import type { ConnectorState, FailureReport, TaskState } from '../../worker/types.ts';
-import type { Worker } from '../../worker/worker.ts';
-import type { ConfigState, ConnectorEntry, TargetState } from '../stores/configState.ts';
+import type { ConnectorEntry, TargetState } from '../stores/configState.ts';
 import { ConfigReload } from './configReload.ts';
-import { mayHeal, RestartBudget, type RestartSettings } from './restartPolicy.ts';
-import type { StatusBoard } from './statusBoard.ts';
+import { connectorPart, newPart, type Part, PartRestarts } from './partRestarts.ts';
+import { sameConfig } from './sameConfig.ts';
+import { SupervisedTasks } from './supervisedTasks.ts';
+import type { SupervisorDeps } from './supervisorDeps.ts';
 import { taskClassOf } from './taskClass.ts';
-
-export interface SupervisorDeps {
-  readonly worker: Worker;
-  readonly configs: { readonly state: ConfigState };
-  /** Whether a task, or the connector (null), is to run on this worker. */
-  readonly owns: (connector: string, task: number | null) => boolean;
-  /** Makes new task configs count, now or later; `configs.state` then shows them. */
-  readonly commitTasks: (connector: string, configs: readonly Config[]) => Promise<void>;
-  /** Of the task configs, where tasks start with it: all of a new one fence those before. */
-  readonly generation: (connector: string) => number | undefined;
-  readonly statuses: StatusBoard;
-  readonly resolver: ConfigResolver;
-  readonly secrets: SecretMask;
-  readonly metrics: WorkerMetrics;
-  readonly logger: Logger;
-  readonly restartSettings: (config: Config) => RestartSettings;
-  readonly unknownKeys: (config: Config) => Promise<readonly string[]>;
-}
-
-interface Part {
-  readonly budget: RestartBudget;
-  failed: boolean;
-  timer: NodeJS.Timeout | null;
-}
 
 interface RunningConnector extends Part {
   raw: Config;
   resolved: Config;
 }
 
-interface RunningTask extends Part {
-  connectorConfig: Config;
-  taskConfig: Config;
-  generation: number | undefined;
-  /** Whether it has not yet said how its start went. */
-  starting: boolean;
-}
-
 export class ConnectorSupervisor {
   readonly #name: string;
   readonly #deps: SupervisorDeps;
   #connector: RunningConnector | null = null;
-  readonly #tasks = new Map<number, RunningTask>();
+  readonly #tasks: SupervisedTasks;
   readonly #reload: ConfigReload;
+  readonly #restarts: PartRestarts;
   /** Of what runs. */
   #target: TargetState | null = null;
   #queue: Promise<void> = Promise.resolve();
@@ -68,7 +36,11 @@ export class ConnectorSupervisor {
     this.#name = name;
     this.#deps = deps;
     const { plugins } = deps.worker;
-    this.#reload = new ConfigReload({ ...deps, connector: name, plugins, enqueue: job => this.#enqueue(job) });
+    const common = { ...deps, connector: name, enqueue: (job: () => Promise<void>) => this.#enqueue(job) };
+    this.#reload = new ConfigReload({ ...common, plugins });
+    const config = () => this.#entry()?.config ?? null;
+    this.#restarts = new PartRestarts({ ...common, config, settings: deps.restartSettings });
+    this.#tasks = new SupervisedTasks(name, deps, this.#reload, this.#restarts);
   }
 
   /** Takes up what the config topic says now. Never rejects: what goes wrong is in the statuses. */
@@ -91,13 +63,8 @@ export class ConnectorSupervisor {
         await this.#startConnector(entry);
         await this.#generateTasks(entry);
       }
-      for (const task of parts.tasks) {
-        const running = this.#tasks.get(task);
-        if (running === undefined) continue;
-        running.budget.reset();
-        await this.#restartTask(task, running);
-      }
-      await this.#runTasks();
+      for (const task of parts.tasks) await this.#tasks.restart(task);
+      await this.#tasks.run();
     });
   }
 
@@ -107,7 +74,7 @@ export class ConnectorSupervisor {
       const entry = this.#entry();
       if (entry === null || this.#connector === null) return;
       await this.#generateTasks(entry);
-      await this.#runTasks();
+      await this.#tasks.run();
     });
   }
 
@@ -120,7 +87,7 @@ export class ConnectorSupervisor {
     } else if (state === 'RUNNING' || state === 'PAUSED') {
       // Pause and resume make a fresh start, of a failed connector too.
       connector.failed = false;
-      cancelTimer(connector);
+      this.#restarts.cancel(connector, null);
       connector.budget.running(Date.now());
       this.#deps.statuses.connector(this.#name, state, null);
     }
@@ -128,15 +95,7 @@ export class ConnectorSupervisor {
 
   /** Told by the worker. */
   taskState(task: number, state: TaskState, failure: FailureReport | null): void {
-    const running = this.#tasks.get(task);
-    if (running === undefined || running.failed) return;
-    if (state === 'FAILED') this.#taskFailed(task, running, failure);
-    else if (state === 'RUNNING' || state === 'PAUSED') {
-      running.budget.running(Date.now());
-      if (running.starting) this.#deps.metrics.countStartup('task', true);
-      running.starting = false;
-      this.#deps.statuses.task(this.#name, task, state, null);
-    }
+    this.#tasks.state(task, state, failure);
   }
 
   /** Told by the worker. */
@@ -153,10 +112,8 @@ export class ConnectorSupervisor {
   async close(): Promise<void> {
     this.#closed = true;
     this.#reload.close();
-    for (const part of [this.#connector, ...this.#tasks.values()]) if (part !== null) cancelTimer(part);
-    const ids = [...this.#tasks.keys()].map(task => ({ connector: this.#name, task }));
-    this.#tasks.clear();
-    await Promise.all([this.#deps.worker.stopTasks(ids), this.#deps.worker.stopConnector(this.#name)]);
+    this.#restarts.close([...(this.#connector === null ? [] : [this.#connector]), ...this.#tasks.parts]);
+    await Promise.all([this.#tasks.close(), this.#deps.worker.stopConnector(this.#name)]);
   }
 
   #enqueue(job: () => Promise<void>): Promise<void> {
@@ -186,7 +143,7 @@ export class ConnectorSupervisor {
     const entry = this.#entry();
     if (entry === null) {
       const ran = this.#connector !== null || this.#tasks.size > 0;
-      await this.#stopTasks([...this.#tasks.keys()]);
+      await this.#tasks.stopAll();
       await this.#stopConnector();
       this.#deps.secrets.set(this.#name, []);
       if (ran || this.#owns(null)) this.#deps.statuses.forget(this.#name);
@@ -196,18 +153,18 @@ export class ConnectorSupervisor {
     if (this.#target !== entry.target) await this.#setTarget(entry.target);
     if (entry.target === 'STOPPED') {
       await this.#stopConnector();
-      await this.#runTasks();
+      await this.#tasks.run();
       if (this.#owns(null)) this.#deps.statuses.connector(this.#name, 'STOPPED', null);
       return;
     }
     if (this.#owns(null)) {
       // Tasks of an earlier life need not wait for their connector.
-      if (this.#connector === null) await Promise.all([this.#startConnector(entry), this.#runTasks()]);
+      if (this.#connector === null) await Promise.all([this.#startConnector(entry), this.#tasks.run()]);
       else if (!sameConfig(this.#connector.raw, entry.config)) await this.#startConnector(entry);
       else this.#deps.statuses.confirm(this.#name, null);
       await this.#generateTasks(entry);
     }
-    await this.#runTasks();
+    await this.#tasks.run();
   }
 
   async #setTarget(target: TargetState): Promise<void> {
@@ -226,16 +183,10 @@ export class ConnectorSupervisor {
     const { worker, metrics } = this.#deps;
     const before = this.#connector;
     if (before !== null) {
-      cancelTimer(before);
+      this.#restarts.cancel(before, null);
       await worker.stopConnector(this.#name);
     }
-    const connector: RunningConnector = {
-      raw: entry.config,
-      resolved: entry.config,
-      budget: before?.budget ?? new RestartBudget(),
-      failed: false,
-      timer: null,
-    };
+    const connector = { ...newPart(before?.budget), raw: entry.config, resolved: entry.config };
     this.#connector = connector;
     metrics.setNextRestart(this.#name, null, null);
     try {
@@ -282,91 +233,10 @@ export class ConnectorSupervisor {
     if (!same) await this.#deps.commitTasks(this.#name, configs);
   }
 
-  /** Runs exactly the tasks that are committed and this worker's, each with its newest config. */
-  async #runTasks(): Promise<void> {
-    const entry = this.#entry();
-    if (entry === null) return;
-    const { statuses } = this.#deps;
-    const count = entry.taskConfigs.length;
-    const isWanted = (task: number): boolean => entry.target !== 'STOPPED' && task < count && this.#owns(task);
-    const ended = [...this.#tasks.keys()].filter(task => !isWanted(task));
-    await this.#stopTasks(ended);
-    for (const task of ended) if (task < count) statuses.released(this.#name, task);
-    for (const [task] of statuses.tasks(this.#name)) {
-      if (task >= count && (ended.includes(task) || this.#owns(task))) statuses.forgetTask(this.#name, task);
-    }
-    if (entry.target === 'STOPPED') return;
-    const starts: Promise<void>[] = [];
-    const generation = this.#deps.generation(this.#name);
-    for (const [task, taskConfig] of entry.taskConfigs.entries()) {
-      if (!this.#owns(task)) continue;
-      const running = this.#tasks.get(task);
-      const next = { connectorConfig: entry.config, taskConfig, generation };
-      if (running === undefined) {
-        const added: RunningTask = { ...next, budget: new RestartBudget(), failed: false, timer: null, starting: true };
-        this.#tasks.set(task, added);
-        statuses.task(this.#name, task, 'UNASSIGNED', null);
-        starts.push(this.#startTask(task, added));
-      } else if (
-        running.generation !== generation ||
-        !sameConfig(running.taskConfig, taskConfig) ||
-        !sameConfig(running.connectorConfig, entry.config)
-      ) {
-        Object.assign(running, next);
-        running.budget.reset();
-        starts.push(this.#restartTask(task, running));
-      } else statuses.confirm(this.#name, task);
-    }
-    await Promise.all(starts);
-  }
-
-  async #restartTask(task: number, running: RunningTask): Promise<void> {
-    cancelTimer(running);
-    running.failed = true;
-    await this.#deps.worker.stopTasks([{ connector: this.#name, task }]);
-    await this.#startTask(task, running);
-  }
-
-  async #startTask(task: number, running: RunningTask): Promise<void> {
-    const { worker } = this.#deps;
-    running.failed = false;
-    running.starting = true;
-    this.#deps.metrics.setNextRestart(this.#name, task, null);
-    const entry = this.#entry();
-    if (entry === null) return;
-    try {
-      const raw = [running.connectorConfig, running.taskConfig];
-      const [connectorConfig, taskConfig] = (await this.#reload.resolve(taskPart(task), raw, async () => {
-        if (this.#tasks.get(task) === running) await this.#restartTask(task, running);
-      })) as [Config, Config];
-      await worker.startTask({
-        id: { connector: this.#name, task },
-        connectorConfig,
-        taskConfig,
-        target: entry.target,
-        generation: running.generation,
-      });
-    } catch (error) {
-      if (!running.failed) this.#taskFailed(task, running, failureReport(error, { connector: this.#name, task }));
-    }
-  }
-
   #connectorFailed(connector: RunningConnector, failure: FailureReport | null): void {
     connector.failed = true;
-    const restart = this.#scheduleRestart(connector, null, failure, () => this.#startAgain(connector));
-    this.#deps.statuses.connector(this.#name, restart ? 'RESTARTING' : 'FAILED', this.#shown(failure));
-  }
-
-  #taskFailed(task: number, running: RunningTask, failure: FailureReport | null): void {
-    running.failed = true;
-    if (running.starting) this.#deps.metrics.countStartup('task', false);
-    running.starting = false;
-    const restart = this.#scheduleRestart(running, task, failure, async () => {
-      if (this.#tasks.get(task) !== running) return;
-      this.#deps.metrics.countRestart();
-      await this.#restartTask(task, running);
-    });
-    this.#deps.statuses.task(this.#name, task, restart ? 'RESTARTING' : 'FAILED', this.#shown(failure));
+    const restarts = this.#restarts.schedule(connector, null, failure, () => this.#startAgain(connector));
+    this.#deps.statuses.connector(this.#name, restarts ? 'RESTARTING' : 'FAILED', this.#shown(failure));
   }
 
   async #startAgain(connector: RunningConnector): Promise<void> {
@@ -381,59 +251,13 @@ export class ConnectorSupervisor {
     return failure === null ? null : this.#deps.secrets.mask(failure.trace);
   }
 
-  /** False = it stays failed. */
-  #scheduleRestart(part: Part, task: number | null, failure: FailureReport | null, job: () => Promise<void>): boolean {
-    const what = task === null ? connectorPart : taskPart(task);
-    const { logger, metrics, restartSettings } = this.#deps;
-    const entry = this.#entry();
-    const mayRestart = !this.#closed && entry !== null && (failure === null || mayHeal(failure));
-    const delayMs = mayRestart ? part.budget.afterFailure(restartSettings(entry.config), Date.now()) : null;
-    const fields = { connector: this.#name, trace: failure?.trace };
-    if (delayMs === null) {
-      logger.error(fields, `${what} of connector ${this.#name} failed`);
-      return false;
-    }
-    logger.warn(
-      { ...fields, delayMs, nextAttempt: new Date(Date.now() + delayMs).toISOString() },
-      `${what} of connector ${this.#name} failed and will be restarted in ${delayMs} ms`,
-    );
-    cancelTimer(part);
-    metrics.setNextRestart(this.#name, task, Date.now() + delayMs);
-    part.timer = setTimeout(() => {
-      part.timer = null;
-      void this.#enqueue(job);
-    }, delayMs);
-    part.timer.unref();
-    return true;
-  }
-
   async #stopConnector(): Promise<void> {
     if (this.#connector === null) return;
     this.#reload.cancel(connectorPart);
-    cancelTimer(this.#connector);
+    this.#restarts.cancel(this.#connector, null);
     this.#connector = null;
-    this.#deps.metrics.setNextRestart(this.#name, null, null);
     await this.#deps.worker.stopConnector(this.#name);
   }
-
-  async #stopTasks(tasks: readonly number[]): Promise<void> {
-    for (const task of tasks) {
-      this.#reload.cancel(taskPart(task));
-      cancelTimer(this.#tasks.get(task)!);
-      this.#tasks.delete(task);
-      this.#deps.metrics.removeTask({ connector: this.#name, task });
-      this.#deps.metrics.setNextRestart(this.#name, task, null);
-    }
-    if (tasks.length > 0) await this.#deps.worker.stopTasks(tasks.map(task => ({ connector: this.#name, task })));
-  }
-}
-
-const connectorPart = 'connector';
-const taskPart = (task: number): string => `task ${task}`;
-
-function cancelTimer(part: Part): void {
-  if (part.timer !== null) clearTimeout(part.timer);
-  part.timer = null;
 }
 
 function checkTaskCount(count: number, config: Config): void {
@@ -443,9 +267,4 @@ function checkTaskCount(count: number, config: Config): void {
     'CONFIG_INVALID',
     `The connector has generated ${count} tasks, which is more than tasks.max=${max}. Raise tasks.max, or set tasks.max.enforce=false.`,
   );
-}
-
-function sameConfig(a: Config, b: Config): boolean {
-  const keys = Object.keys(a);
-  return keys.length === Object.keys(b).length && keys.every(key => a[key] === b[key]);
 }
