@@ -13,25 +13,19 @@ import { ForwardRequest } from '../forwardRequest.ts';
 import type { ConnectorStateInfo, Herder, InternalRequests } from '../herder.ts';
 import { type HerderOptions, type HerderParts, herderParts, startWorker } from '../herderParts.ts';
 import { Supervisors } from '../lifecycle/supervisors.ts';
-import {
-  type ConfigChange,
-  loggerRecord,
-  restartRecord,
-  sessionKeyRecord,
-  taskRecords,
-} from '../stores/configState.ts';
+import { type ConfigChange, loggerRecord, restartRecord, taskRecords } from '../stores/configState.ts';
 import { ConfigStore } from '../stores/configStore.ts';
 import type { InternalRecord } from '../stores/internalTopic.ts';
 import { internalTopicOptions } from '../stores/internalTopicOptions.ts';
 import { StatusStore } from '../stores/statusStore.ts';
 import { WorkerClient } from '../workerClient.ts';
 import { ClusterMember } from './clusterMember.ts';
+import { LeaderDuties } from './leaderDuties.ts';
 import { askLeader } from './leaderRequest.ts';
-import { newSessionKey } from './sessionKeys.ts';
 import { SourceTaskGuard } from './sourceTaskGuard.ts';
 import { TaskConfigPublisher } from './taskConfigPublisher.ts';
 import { waitFor } from './waitFor.ts';
-import { connectorKey, connectorTask, parseWorkKey, workKey } from './workIds.ts';
+import { connectorKey, connectorTask, parseWorkKey, workerIdOf, workKey } from './workIds.ts';
 import { ZombieFencing } from './zombieFencing.ts';
 
 export interface DistributedOptions extends HerderOptions {
@@ -54,7 +48,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
   readonly #guard: SourceTaskGuard;
   readonly #support: string;
   readonly #client: WorkerClient;
-  #keyTimer: NodeJS.Timeout | null = null;
+  readonly #duties: LeaderDuties;
   #held: ReadonlySet<string> = new Set();
 
   private constructor(options: DistributedOptions, parts: HerderParts, supervisors: Supervisors, link: Link) {
@@ -70,8 +64,15 @@ export class DistributedHerder extends AbstractHerder implements Herder {
       configured: () => this.#configured(),
       handedOver: urls => this.#handedOver(urls),
       onHeld: () => this.#takeUp(),
-      onLeading: owners => this.#lead(owners),
+      onLeading: owners => this.#duties.begin(owners),
       onFailed: options.onFailed,
+      logger,
+    });
+    this.#duties = new LeaderDuties({
+      ...parts,
+      config,
+      configured: () => this.#configured(),
+      keepsKey: () => this.#member.isLeader && this.#member.isSessioned,
       logger,
     });
     this.#publisher = new TaskConfigPublisher({
@@ -256,7 +257,7 @@ export class DistributedHerder extends AbstractHerder implements Herder {
 
   /** In order, so that others can take over at once: what runs is stopped and said to be free before the worker leaves. */
   protected async end(): Promise<void> {
-    if (this.#keyTimer !== null) clearTimeout(this.#keyTimer);
+    this.#duties.close();
     this.#publisher.close();
     this.#guard.close();
     await this.#member.close();
@@ -337,53 +338,6 @@ export class DistributedHerder extends AbstractHerder implements Herder {
     if (!done) this.options.logger.error({ connectors: [...losing] }, 'what was given up did not stop in time');
   }
 
-  /** As the leader of a new generation. */
-  #lead(owners: ReadonlyMap<string, string>): void {
-    const { statuses, configs } = this.parts;
-    configs.lead(true).catch(error => {
-      this.options.logger.error({ err: error }, 'the right to write the configs of the cluster could not be had');
-    });
-    const configured = this.#configured();
-    const present = new Set([...owners.values()].map(workerIdOf));
-    // What waits for a worker that is gone must not seem to run.
-    statuses.unassign((_, connector, task) => {
-      const key = workKey({ connector, task: task ?? connectorTask });
-      return configured.has(key) && !owners.has(key);
-    });
-    for (const name of statuses.names()) {
-      const entry = configs.state.connector(name);
-      if (entry === null) {
-        statuses.forget(name);
-        continue;
-      }
-      // Left by a worker that was gone before it could say that its tasks are no more.
-      for (const [task, { workerId }] of statuses.tasks(name)) {
-        if (task >= entry.taskConfigs.length && !present.has(workerId)) statuses.forgetTask(name, task);
-      }
-    }
-    this.#keepSessionKey();
-  }
-
-  #keepSessionKey(): void {
-    if (this.#keyTimer !== null) clearTimeout(this.#keyTimer);
-    if (!this.#member.isLeader || !this.#member.isSessioned) return;
-    const { configs } = this.parts;
-    const { config } = this.options;
-    const ttlMs = config['inter.worker.key.ttl.ms'];
-    const algorithm = config['inter.worker.key.generation.algorithm'] as SignatureAlgorithm;
-    const ageMs = Date.now() - (configs.state.sessionKey?.createdMs ?? 0);
-    if (ageMs >= ttlMs) {
-      configs
-        .writeAsLeader([sessionKeyRecord(newSessionKey(algorithm, config['inter.worker.key.size'], Date.now()))])
-        .catch(error => {
-          this.options.logger.error({ err: error }, 'the session key could not be written, it is tried again');
-        });
-    }
-    const nextMs = ageMs >= ttlMs ? Math.min(ttlMs, keyRetryMs) : ttlMs - ageMs;
-    this.#keyTimer = setTimeout(() => this.#keepSessionKey(), nextMs);
-    this.#keyTimer.unref();
-  }
-
   async #writeTasks(name: string, configs: readonly Config[]): Promise<void> {
     this.entry(name);
     await this.parts.configs.writeAsLeader(taskRecords(name, configs));
@@ -457,8 +411,3 @@ interface Link {
   generation: () => number;
   ask: TaskGuard['ask'];
 }
-
-const keyRetryMs = 5_000;
-
-/** host:port, where URL would leave a default port out. */
-const workerIdOf = (url: string): string => url.replace(/^\w+:\/\//, '').replace(/\/$/, '');

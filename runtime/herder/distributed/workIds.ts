@@ -21,3 +21,6 @@ export function parseWorkKey(key: string): WorkId {
 export const connectorKey = (connector: string): string => workKey({ connector, task: connectorTask });
 
 export const isConnectorKey = (key: string): boolean => key.startsWith('-1:');
+
+/** Of the worker at a URL: host:port, where URL would leave a default port out. */
+export const workerIdOf = (url: string): string => url.replace(/^\w+:\/\//, '').replace(/\/$/, '');
