@@ -20,7 +20,13 @@ interface ConnectorStatuses {
 }
 
 export class StatusState {
+  /** Whose statuses are its own word; null = nobody's. */
+  readonly #workerId: string | null;
   readonly #connectors = new Map<string, ConnectorStatuses>();
+
+  constructor(workerId: string | null = null) {
+    this.#workerId = workerId;
+  }
 
   connector(name: string): Status | null {
     return this.#connectors.get(name)?.connector ?? null;
@@ -57,7 +63,7 @@ export class StatusState {
     const connector = /^status-connector-(.*)$/s.exec(key);
     if (connector !== null) {
       const entry = this.#entry(connector[1]!);
-      if (isOutdated(status, entry.connector)) return entry.connector;
+      if (this.#isOutdated(status, entry.connector)) return entry.connector;
       entry.connector = status;
       return null;
     }
@@ -66,10 +72,25 @@ export class StatusState {
     const tasks = this.#entry(task[1]!).tasks;
     const id = Number(task[2]);
     const before = tasks.get(id) ?? null;
-    if (isOutdated(status, before)) return before;
+    if (this.#isOutdated(status, before)) return before;
     if (status === null) tasks.delete(id);
     else tasks.set(id, status);
     return null;
+  }
+
+  /**
+   * A worker that lost its work may say so only after the next one has said that it runs it, and one that was halted finds its tasks failing when it goes on, or
+   * only then gets to say that they run: none is news of what runs elsewhere by then. A worker knows that of what it runs itself. Of others RUNNING is taken
+   * from a lower generation too: where all workers were gone, the group counts from the beginning.
+   */
+  #isOutdated(status: Status | null, before: Status | null): boolean {
+    if (status === null || before === null || before.workerId === status.workerId) return false;
+    if (before.workerId === this.#workerId && before.state !== 'UNASSIGNED') {
+      if (before.generation > status.generation) return true;
+    }
+    if (before.state !== 'RUNNING') return false;
+    if (status.state === 'UNASSIGNED') return before.generation >= status.generation;
+    return (status.state === 'FAILED' || status.state === 'RESTARTING') && before.generation > status.generation;
   }
 
   #entry(name: string): ConnectorStatuses {
@@ -79,17 +100,6 @@ export class StatusState {
     }
     return entry;
   }
-}
-
-/**
- * A worker that lost its work may say so only after the next one has said that it runs it, and one that was halted finds its tasks failing when it goes on:
- * neither is news of a task that runs elsewhere by then.
- */
-function isOutdated(status: Status | null, before: Status | null): boolean {
-  if (status === null || before === null || before.workerId === status.workerId) return false;
-  if (before.state !== 'RUNNING') return false;
-  if (status.state === 'UNASSIGNED') return before.generation >= status.generation;
-  return (status.state === 'FAILED' || status.state === 'RESTARTING') && before.generation > status.generation;
 }
 
 function parseStatus(value: unknown): Status {

@@ -14,7 +14,7 @@ const maxPending = 10_000;
 type OnChange = (record: InternalRecord, timestampMs: number) => void;
 
 export class StatusStore {
-  readonly state = new StatusState();
+  readonly state: StatusState;
   #topic!: InternalTopic;
   readonly #logger: Logger;
   /** Values that are written and not yet read back, by key: until then this worker knows better than the log. */
@@ -25,12 +25,13 @@ export class StatusStore {
   #pending = new Map<string, InternalRecord>();
   #writing: Promise<void> | null = null;
 
-  private constructor(logger: Logger) {
+  private constructor(logger: Logger, workerId: string | null) {
     this.#logger = logger;
+    this.state = new StatusState(workerId);
   }
 
   static async open(options: InternalTopicOptions): Promise<StatusStore> {
-    const store = new StatusStore(options.logger);
+    const store = new StatusStore(options.logger, null);
     store.#topic = await InternalTopic.open(options, record => store.state.apply(record));
     return store;
   }
@@ -40,7 +41,7 @@ export class StatusStore {
    * written again.
    */
   static async follow(options: InternalTopicOptions, workerId: string, onChange: OnChange): Promise<StatusStore> {
-    const store = new StatusStore(options.logger);
+    const store = new StatusStore(options.logger, workerId);
     const read: ApplyRecord = (record, _, timestampMs) => store.#read(record, timestampMs, workerId, onChange);
     store.#topic = await InternalTopic.open(options, read, true);
     store.#follows = true;

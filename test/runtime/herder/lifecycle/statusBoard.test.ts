@@ -97,3 +97,15 @@ test('nor does one that has not heard of it', async t => {
   assert.equal(await second.shown(), 'RUNNING@second');
   assert.equal(await first.shown(), 'RUNNING@second');
 });
+
+test('what a halted worker gets to say of its tasks when it goes on does not hide who runs them by then', async t => {
+  const { first, second } = await workers(t);
+  second.generation = 2;
+  second.board.task('c', 0, 'RUNNING', null);
+  await second.shown();
+  // Written before it was halted, and sent when it goes on.
+  first.board.task('c', 0, 'RUNNING', null);
+  await first.shown();
+  assert.equal(await second.shown(), 'RUNNING@second');
+  assert.equal(await first.shown(), 'RUNNING@second');
+});
