@@ -17,6 +17,7 @@ export class StatusStore {
   readonly state: StatusState;
   #topic!: InternalTopic;
   readonly #logger: Logger;
+  readonly #workerId: string | null;
   /** Values that are written and not yet read back, by key: until then this worker knows better than the log. */
   readonly #unread = new Map<string, string[]>();
   /** What others wrote meanwhile, the last of each key. */
@@ -27,6 +28,7 @@ export class StatusStore {
 
   private constructor(logger: Logger, workerId: string | null) {
     this.#logger = logger;
+    this.#workerId = workerId;
     this.state = new StatusState(workerId);
   }
 
@@ -42,7 +44,7 @@ export class StatusStore {
    */
   static async follow(options: InternalTopicOptions, workerId: string, onChange: OnChange): Promise<StatusStore> {
     const store = new StatusStore(options.logger, workerId);
-    const read: ApplyRecord = (record, _, timestampMs) => store.#read(record, timestampMs, workerId, onChange);
+    const read: ApplyRecord = (record, _, timestampMs) => store.#read(record, timestampMs, onChange);
     store.#topic = await InternalTopic.open(options, read, true);
     store.#follows = true;
     return store;
@@ -87,11 +89,7 @@ export class StatusStore {
         try {
           await this.#topic.write(records);
         } catch (error) {
-          // What the log has now, if anything, is the truth.
-          for (const { key } of records) {
-            this.#unread.delete(key);
-            this.#overtaken.delete(key);
-          }
+          for (const { key } of records) this.#giveUp(key);
           this.#logger.error({ err: error, keys: records.map(record => record.key) }, 'statuses could not be written');
         }
       }
@@ -106,11 +104,11 @@ export class StatusStore {
     else values.push(JSON.stringify(value));
   }
 
-  #read(record: InternalRecord, timestampMs: number, workerId: string, onChange: OnChange): void {
+  #read(record: InternalRecord, timestampMs: number, onChange: OnChange): void {
     const { key, value } = record;
     const unread = this.#unread.get(key);
     if (unread === undefined) {
-      if (!this.#pending.has(key)) this.#apply(record, workerId);
+      if (!this.#pending.has(key)) this.#apply(record);
       if (this.#follows) onChange(record, timestampMs);
       return;
     }
@@ -126,13 +124,22 @@ export class StatusStore {
     this.#overtaken.delete(key);
     if (this.#pending.has(key)) return;
     // In the order of the log, which may show that ours came too late.
-    this.#apply(overtaken, workerId);
-    this.#apply(record, workerId);
+    this.#apply(overtaken);
+    this.#apply(record);
   }
 
-  #apply(record: InternalRecord, workerId: string): void {
+  /** Whether it is in the log nobody knows; what others wrote meanwhile is. */
+  #giveUp(key: string): void {
+    this.#unread.delete(key);
+    const overtaken = this.#overtaken.get(key);
+    this.#overtaken.delete(key);
+    if (overtaken !== undefined && !this.#pending.has(key)) this.#apply(overtaken);
+  }
+
+  #apply(record: InternalRecord): void {
     const better = this.state.apply(record);
     // Compaction would keep only what came too late.
-    if (this.#follows && better?.workerId === workerId) this.put(statusRecord(record.key, better));
+    if (this.#follows && better !== null && better.workerId === this.#workerId)
+      this.put(statusRecord(record.key, better));
   }
 }

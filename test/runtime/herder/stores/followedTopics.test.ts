@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { ConnectError } from '../../../../runtime/api/index.ts';
 import { connectBroker } from '../../../../runtime/broker/connectBroker.ts';
-import type { Broker } from '../../../../runtime/broker/port.ts';
+import type { Broker, Producer, ProducerOptions } from '../../../../runtime/broker/port.ts';
 import { type ConfigChange, connectorRecord, targetRecord } from '../../../../runtime/herder/stores/configState.ts';
 import { ConfigStore } from '../../../../runtime/herder/stores/configStore.ts';
 import type { InternalTopicOptions } from '../../../../runtime/herder/stores/internalTopic.ts';
@@ -38,6 +38,18 @@ function options(broker: Broker, partitions: number): InternalTopicOptions {
 
 const status = (state: State, workerId: string, generation: number) =>
   taskStatusRecord('c', 0, { state, trace: null, workerId, version: null, generation });
+
+/** The broker with producers that send in this way. */
+function withSend(broker: Broker, send: Producer['send']): Broker {
+  const wrap = <T extends object>(target: T, changed: object): T =>
+    new Proxy(target, {
+      get(_, key) {
+        const value: unknown = Reflect.get(changed, key) ?? Reflect.get(target, key);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+  return wrap(broker, { producer: (options: ProducerOptions) => wrap(broker.producer(options), { send }) });
+}
 
 test('internal topics are made compacted, and refused where they would lose records or their order', async t => {
   const broker = await openBroker(t);
@@ -179,6 +191,25 @@ test('the status that this worker has just put is not taken back by an older one
   assert.equal(one.state.task('c', 0)?.state, 'RUNNING', 'a late UNASSIGNED of the worker before counts for nothing');
   await two.readToEnd(waitMs);
   assert.equal(two.state.task('c', 0)?.state, 'RUNNING');
+});
+
+test('what others wrote while a status could not be written is taken up', async t => {
+  const broker = await openBroker(t);
+  let isRead = false;
+  const failing = withSend(broker, async () => {
+    await waitUntil('the record of the other is read', waitMs, () => isRead);
+    throw new Error('the disk is full');
+  });
+  const one = await StatusStore.follow(options(failing, 1), 'one', () => {});
+  const two = await StatusStore.follow(options(broker, 1), 'two', () => {});
+  t.after(() => Promise.all([one.close(), two.close()]));
+  one.put(status('RUNNING', 'one', 1));
+  two.put(status('RUNNING', 'two', 2));
+  await two.flush();
+  await one.readToEnd(waitMs);
+  isRead = true;
+  await one.flush();
+  assert.equal(one.state.task('c', 0)?.workerId, 'two');
 });
 
 test('a worker that was halted and says too late that it runs nothing is overruled, in its own eyes and for good', async t => {
