@@ -4,14 +4,15 @@
  * machine code; every name and value of a schema is in the lists.
  *
  * Inside the source: b, bv wire bytes and their DataView; o, v, w output bytes, DataView, position; lim the position up to which the
- * record's fixed-size parts still fit; i the record; p, q the slice of the column at hand; s the run state. Neighbouring fields that are the same for a
+ * record's fixed-size parts still fit; i the record; p, q the slice of the column at hand; s the run state; W, E see rowPair.ts. Neighbouring fields that are the same for a
  * group of records are a stretch: written aside by a function of their own when a group begins, and copied from there into each of its records.
  */
 import type { Schema } from '../data/index.ts';
 import type { Layout, LongSlot } from './layout.ts';
 import type { Program } from './program.ts';
-import { structOf } from './rowColumns.ts';
+import { type RowLayout, structOf } from './rowColumns.ts';
 import { layoutError, RowFault } from './rowErrors.ts';
+import { rowPair } from './rowPair.ts';
 import { RowSource } from './rowSource.ts';
 import { hasDefault, int, SourceWriter } from './sourceWriter.ts';
 import { MAX_TEXT_BYTES } from './write.ts';
@@ -41,13 +42,13 @@ class Generator {
     this.writer.flush();
     const source = [
       "'use strict';",
-      'const {putBlock,putSlice,writeLength,writeInt,writeLong,writeSafe,writeDigits,closeText,writeUnscaled,shortInteger,longInteger,floatText,shortDecimal,longDecimal,notFiniteText,notFiniteNumeric,shortNumeric,longNumeric,putBig,hexLength,textLength,unhex,uuidText,writeMicros,writeTimestamp,packedDate,packedMoment,packedDuration,longPacked,putPadded,fail,grow,call,linear,pair,beginStretch,endStretch,putStretch}=R;',
+      'const {putBlock,putSlice,putAgain,sameBytes,writeLength,writeInt,writeLong,writeSafe,writeDigits,closeText,writeUnscaled,shortInteger,longInteger,floatText,shortDecimal,longDecimal,notFiniteText,notFiniteNumeric,shortNumeric,longNumeric,putBig,hexLength,textLength,unhex,uuidText,writeMicros,writeTimestamp,packedDate,packedMoment,packedDuration,longPacked,putPadded,fail,grow,call,linear,pair,beginStretch,endStretch,putStretch}=R;',
       ...this.writer.chunks,
       ...this.stretches.map((lines, at) => stretchSource(lines, at)),
       'return function(s,i,out){',
       ...(this.stretches.length === 0 ? [] : [groupSource(this.stretches.length)]),
       'const b=s.b,bv=s.bv,end=b.length,B=s.B,P=s.P,L=s.L,N=s.N,C=s.C,G=s.G;',
-      'let o=out.bytes,w=out.position,v=s.viewOf(o),lim=o.length-s.fixed,p=0,q=0,n=0,k=0,t=0,m=0,x=0,y=0,z=null;',
+      'let o=out.bytes,w=out.position,v=s.viewOf(o),lim=o.length-s.fixed,p=0,q=0,n=0,k=0,t=0,m=0,mb=0,x=0,y=0,z=null;',
       'if(w>lim){o=grow(s,out,w,0);v=s.v;lim=o.length-s.fixed;}',
       ...this.writer.lines,
       'out.position=w;return true;',
@@ -61,6 +62,7 @@ class Generator {
       names: this.writer.names,
       fixedBytes: this.writer.fixedBytes,
       scratchColumns: this.writer.scratchColumns,
+      notedColumns: this.writer.notedColumns,
       stretches: this.stretches.length,
       slots: { positions: this.positions, longs: this.longs, groupLongs: this.groupLongs, choices: this.choices },
     };
@@ -110,6 +112,12 @@ class Generator {
           );
         this.writer.valueBranch(schema);
         for (let at = 0; at < fields.length; ) {
+          const pair = rowPair(fields, layout.fields, at);
+          if (pair !== null) {
+            this.rows.pair(fields[at].schema, ...pair, (row, write) => this.row(fields[at].schema, row, write));
+            at += 2;
+            continue;
+          }
           const end = this.isInStretch ? at : stretchEnd(layout.fields, at);
           if (end === at) {
             this.node(fields[at].schema, layout.fields[at++]);
@@ -141,15 +149,19 @@ class Generator {
         this.choice(layout, inner => this.node(schema, inner));
         return;
       case 'row':
-        this.positions.add(layout.slot);
-        this.writer.emit(`p=P[${int(layout.slot)}][i];`);
-        this.writer.emit('if(p===-1){');
-        this.writer.nullOrFail(schema, RowFault.nullNotAllowed, -1);
-        this.writer.emit('}else{');
-        this.rows.write(schema, layout);
-        this.writer.emit('}');
+        this.row(schema, layout, () => this.rows.write(schema, layout));
         return;
     }
+  }
+
+  private row(schema: Schema, layout: RowLayout, write: () => void): void {
+    this.positions.add(layout.slot);
+    this.writer.emit(`p=P[${int(layout.slot)}][i];`);
+    this.writer.emit('if(p===-1){');
+    this.writer.nullOrFail(schema, RowFault.nullNotAllowed, -1);
+    this.writer.emit('}else{');
+    write();
+    this.writer.emit('}');
   }
 
   private choice(layout: Extract<Layout, { kind: 'choice' }>, branch: (inner: Layout) => void): void {

@@ -22,6 +22,8 @@ export interface Program {
   readonly fixedBytes: number;
   /** Columns of the widest row whose slices have to be remembered. */
   readonly scratchColumns: number;
+  /** Columns of the widest row whose ends are noted, for the row behind it that may have the same. */
+  readonly notedColumns: number;
   readonly stretches: number;
   readonly slots: {
     readonly positions: ReadonlySet<number>;

@@ -4,9 +4,10 @@
  */
 import { decimalScale, isDecimal, type Schema } from '../data/index.ts';
 import { columnSource, nullSource } from './columnSource.ts';
-import type { ColumnLayout, Layout, RowFormat } from './layout.ts';
-import { bitmapBytes, columnOrder, nullSubstitute, structOf, wantedColumns } from './rowColumns.ts';
+import type { ColumnLayout, RowFormat } from './layout.ts';
+import { bitmapBytes, columnOrder, nullSubstitute, type RowLayout, structOf, wantedColumns } from './rowColumns.ts';
 import { layoutError, RowFault } from './rowErrors.ts';
+import { changedSource, sameNulls } from './rowPair.ts';
 import { int, type SourceWriter } from './sourceWriter.ts';
 import { tupleKind } from './tupleKind.ts';
 
@@ -20,22 +21,75 @@ const INLINE_COLUMNS = 8;
 
 export class RowSource {
   private readonly writer: SourceWriter;
+  /** Whether the ends of columns are noted. */
+  private isNoting = false;
 
   constructor(writer: SourceWriter) {
     this.writer = writer;
   }
 
-  /** The columns of a row that starts at p. */
-  write(schema: Schema, layout: Extract<Layout, { kind: 'row' }>): void {
-    const { columns, format } = layout;
-    const fields = structOf(schema).fields;
-    const order = columnOrder(fields, columns);
+  /** Two rows of which the second mostly has the values of the first; `row` writes around each what a row has around it. */
+  pair(schema: Schema, before: RowLayout, after: RowLayout, row: (layout: RowLayout, write: () => void) => void): void {
+    const wanted = after.columns.slice(0, wantedColumns(after.columns));
+    this.writer.notedColumns = Math.max(this.writer.notedColumns, wanted.length);
+    row(before, () => {
+      this.isNoting = true;
+      this.write(schema, before);
+      this.isNoting = false;
+      this.writer.emit('mb=m;');
+    });
+    row(after, () => {
+      this.head(schema, after);
+      this.writer.emit(`if(${sameNulls(before, after.format)}){`);
+      this.changed(schema, after, wanted);
+      this.writer.emit('}else{');
+      this.columns(schema, after);
+      this.writer.emit('}');
+    });
+  }
 
+  /** The columns of a row that starts at p. */
+  write(schema: Schema, layout: RowLayout): void {
+    this.head(schema, layout);
+    this.columns(schema, layout);
+  }
+
+  private head(schema: Schema, { format, columns }: RowLayout): void {
     this.writer.valueBranch(schema);
     this.writer.emit(rowHead(format, columns.length));
+  }
+
+  /** What the row noted before has too is copied from the output; the other columns are written, each by itself. */
+  private changed(schema: Schema, { format, columns }: RowLayout, wanted: readonly ColumnLayout[]): void {
+    const fields = structOf(schema).fields;
+    const names: string[] = [];
+    for (let start = 0; start < wanted.length; start += COLUMNS_PER_FUNCTION) {
+      const name = this.writer.separate(() => {
+        this.writer.emitRaw('switch(c){');
+        wanted.slice(start, start + COLUMNS_PER_FUNCTION).forEach((column, n) => {
+          const at = start + n;
+          this.writer.emitRaw(`case ${int(at)}:{`);
+          this.column(format, column, at, column.field === -1 ? null : fields[column.field].schema, 'read');
+          this.writer.emit('break;}');
+        });
+        this.writer.emitRaw('}');
+      });
+      names.push(name);
+    }
+    this.writer.emit('out.position=w;');
+    this.writer.emit(
+      `p=${this.writer.addChunk(changedSource(wanted.length, names, COLUMNS_PER_FUNCTION))}(s,i,out,p);`,
+    );
+    this.writer.emit('w=out.position;o=out.bytes;v=s.v;lim=o.length-s.fixed;');
+  }
+
+  private columns(schema: Schema, { format, columns }: RowLayout): void {
+    const fields = structOf(schema).fields;
+    const order = columnOrder(fields, columns);
     const wanted = columns.slice(0, wantedColumns(columns));
     const isInline = wanted.length <= INLINE_COLUMNS;
     if (!isInline) this.writer.emit('out.position=w;');
+    if (this.isNoting) this.writer.emit('s.r0=p;s.e0=w;');
     if (order.every((column, at) => at === 0 || order[at - 1] < column)) {
       this.chunked(isInline, wanted, (column, at) => {
         this.column(format, column, at, column.field === -1 ? null : fields[column.field].schema, 'read');
@@ -59,12 +113,12 @@ export class RowSource {
       return;
     }
     for (let start = 0; start < items.length; start += COLUMNS_PER_FUNCTION) {
-      const call = this.writer.separate(() => {
+      const name = this.writer.separate(() => {
         items.slice(start, start + COLUMNS_PER_FUNCTION).forEach((item, at) => {
           emit(item, start + at);
         });
       });
-      this.writer.emit(call);
+      this.writer.emit(`p=${name}(s,i,out,p);`);
     }
   }
 
@@ -146,6 +200,7 @@ export class RowSource {
       onNull();
       this.writer.emitRaw('}');
     }
+    if (this.isNoting) this.writer.emitRaw(`W[${int(at)}]=p;E[${int(at)}]=w;`);
   }
 
   private value(schema: Schema, column: ColumnLayout, at: number): void {

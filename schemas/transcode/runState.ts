@@ -32,6 +32,11 @@ export class RunState {
   readonly B: write.Block[];
   /** Start and length of remembered slices. */
   readonly S: Int32Array;
+  /** Of the row whose columns are noted: where its first one begins in the wire bytes and in the output, and where each ends in both. */
+  r0 = 0;
+  e0 = 0;
+  readonly W: Int32Array;
+  readonly E: Int32Array;
   /** Where the row at hand has its bitmap of nulls. */
   m = 0;
   /** Room that a record needs besides its slices. */
@@ -55,6 +60,8 @@ export class RunState {
     this.replaceNullWithDefault = replaceNullWithDefault;
     this.B = new Array<write.Block>(program.blocks.length);
     this.S = new Int32Array(program.scratchColumns * 2);
+    this.W = new Int32Array(program.notedColumns);
+    this.E = new Int32Array(program.notedColumns);
     this.D = new Int32Array(program.stretches);
     this.T = new Array<Uint8Array>(program.stretches).fill(NO_BYTES);
     this.K = program.names.map(names => names.map(nameBlock));

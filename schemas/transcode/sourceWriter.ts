@@ -15,6 +15,8 @@ export class SourceWriter {
   /** Functions made, as text. */
   readonly chunks: string[] = [];
   scratchColumns = 0;
+  /** Columns of the widest row whose ends are noted. */
+  notedColumns = 0;
   pending: BlockPart[] = [];
   lines: string[] = [];
   fixedBytes = 16;
@@ -67,25 +69,31 @@ export class SourceWriter {
     }
   }
 
-  /** Moves what `emit` writes into a function of its own; returns the call that advances p. */
+  /** `source` of a function with the place for its name; returns that. */
+  addChunk(source: (name: string) => string): string {
+    const name = `c${int(this.chunks.length)}`;
+    this.chunks.push(source(name));
+    return name;
+  }
+
+  /** Moves what `emit` writes into a function of its own; returns its name. It is called with s, i, out, p, and c where that is asked for, and gives the new p. */
   separate(emit: () => void): string {
     this.flush();
     const outer = this.lines;
     this.lines = [];
     emit();
     this.flush();
-    const name = `c${int(this.chunks.length)}`;
-    this.chunks.push(
+    const body = this.lines;
+    this.lines = outer;
+    return this.addChunk(name =>
       [
-        `function ${name}(s,i,out,p){`,
-        'const b=s.b,bv=s.bv,end=b.length,B=s.B,m=s.m;',
+        `function ${name}(s,i,out,p,c){`,
+        'const b=s.b,bv=s.bv,end=b.length,B=s.B,m=s.m,W=s.W,E=s.E;',
         'let o=out.bytes,w=out.position,v=s.v,lim=o.length-s.fixed,q=0,n=0,k=0,x=0,y=0,z=null;',
-        ...this.lines,
+        ...body,
         'out.position=w;return p;}',
       ].join('\n'),
     );
-    this.lines = outer;
-    return `p=${name}(s,i,out,p);`;
   }
 }
 

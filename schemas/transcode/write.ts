@@ -53,6 +53,38 @@ export function putSlice(o: Buffer, v: DataView, w: number, b: Buffer, bv: DataV
   return end;
 }
 
+/** `n` bytes of the output itself, from before w: `from + n` is not behind it. May write up to three bytes more. */
+export function putAgain(o: Buffer, v: DataView, w: number, from: number, n: number): number {
+  const end = w + n;
+  if (n >= LONG_SLICE) {
+    o.copyWithin(w, from, from + n);
+    return end;
+  }
+  for (; w < end; w += 4, from += 4) v.setInt32(w, v.getInt32(from, true), true);
+  return end;
+}
+
+/** How many bytes from p on are those from `before` on, `most` at most and none behind `end`. */
+export function sameBytes(b: Buffer, bv: DataView, before: number, p: number, most: number, end: number): number {
+  const length = Math.min(most, end - p);
+  let n = 0;
+  while (
+    n + 16 <= length &&
+    (difference(bv, before + n, p + n) |
+      difference(bv, before + n + 4, p + n + 4) |
+      difference(bv, before + n + 8, p + n + 8) |
+      difference(bv, before + n + 12, p + n + 12)) ===
+      0
+  ) {
+    n += 16;
+  }
+  while (n + 4 <= length && difference(bv, before + n, p + n) === 0) n += 4;
+  while (n < length && b[before + n] === b[p + n]) n++;
+  return n;
+}
+
+const difference = (bv: DataView, p: number, q: number): number => bv.getInt32(p, true) ^ bv.getInt32(q, true);
+
 /** A length or a count, which Avro writes as a long; never negative. */
 export function writeLength(o: Buffer, w: number, n: number): number {
   if (n < 64) {

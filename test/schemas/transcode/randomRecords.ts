@@ -139,6 +139,10 @@ class CaseBuilder {
       this.#name(),
       this.#field(depth),
     ]);
+    if (this.#r.chance(30)) {
+      const at = this.#r.below(fields.length + 1);
+      fields.splice(at, 0, ...this.#pair().map((field): [string, typeof field] => [this.#name(), field]));
+    }
     const schema = struct(
       fields.map(([name, f]) => [name, f.schema]),
       { name: this.#name(), optional: this.#r.chance(40) },
@@ -147,15 +151,51 @@ class CaseBuilder {
   }
 
   #row(): { schema: Schema; layout: Layout } {
+    const kind = this.#rowKind(this.#r.chance(5) ? 120 : 1 + this.#r.below(9), this.#r.chance(40));
+    return this.#rows(kind, () => (kind.optional && this.#r.chance(15) ? null : kind.makers.map(make => make())));
+  }
+
+  /** Rows of the same columns, the second mostly with the values of the first. */
+  #pair(): { schema: Schema; layout: Layout }[] {
+    const r = this.#r;
+    const kind = this.#rowKind(r.chance(20) ? 100 + r.below(20) : 9 + r.below(20), r.chance(10));
+    const isAbsent = (): boolean => kind.optional && r.chance(15);
+    const first: (readonly Slice[] | null)[] = [];
+    const before = this.#rows(kind, i => {
+      first[i] = isAbsent() ? null : kind.makers.map(make => make());
+      return first[i];
+    });
+    const share = r.pick([0, 5, 30, 100]);
+    const after = this.#rows(kind, i => {
+      if (isAbsent()) return null;
+      return kind.makers.map((make, column) => (r.chance(share) ? make() : (first[i]?.[column] ?? make())));
+    });
+    return [before, after];
+  }
+
+  #rows(
+    { schema, format, columns }: RowKind,
+    slices: (index: number) => readonly Slice[] | null,
+  ): { schema: Schema; layout: Layout } {
+    const slot = this.#positions.length;
+    const positions = new Int32Array(this.#count);
+    this.#positions.push(positions);
+    for (let i = 0; i < this.#count; i++) {
+      const row = slices(i);
+      positions[i] = row === null ? -1 : this.#append(rowBytes(format, row));
+    }
+    return { schema, layout: { kind: 'row', slot, format, columns } };
+  }
+
+  #rowKind(width: number, isShuffled: boolean): RowKind {
     const r = this.#r;
     const format: RowFormat = r.pick(['pg-tuple', 'pg-copy', 'mysql-binlog', 'mysql-text']);
-    const width = r.chance(5) ? 120 : 1 + r.below(9);
     const chosen = Array.from({ length: width }, () => (r.chance(5) ? null : r.pick(kinds)));
     const fields: [string, Schema][] = [];
     const columns: ColumnLayout[] = [];
     const makers: (() => Slice)[] = [];
     const order = chosen.map((_, at) => at);
-    if (r.chance(40)) order.sort(() => r.below(3) - 1);
+    if (isShuffled) order.sort(() => r.below(3) - 1);
     const fieldAt = new Map<number, number>();
     for (const at of order) {
       if (r.chance(85)) fieldAt.set(at, fieldAt.size);
@@ -200,22 +240,7 @@ class CaseBuilder {
     });
     const optional = r.chance(60);
     const schema = struct(fields, { name: this.#name(), optional });
-    const slot = this.#positions.length;
-    const positions = new Int32Array(this.#count);
-    this.#positions.push(positions);
-    for (let i = 0; i < this.#count; i++) {
-      if (optional && r.chance(15)) {
-        positions[i] = -1;
-        continue;
-      }
-      positions[i] = this.#append(
-        rowBytes(
-          format,
-          makers.map(make => make()),
-        ),
-      );
-    }
-    return { schema, layout: { kind: 'row', slot, format, columns } };
+    return { schema, format, columns, makers, optional };
   }
 
   #long(bits: number, nulls: boolean): number {
@@ -237,6 +262,15 @@ class CaseBuilder {
   #name(): string {
     return `n${this.#names++}`;
   }
+}
+
+interface RowKind {
+  readonly schema: Schema;
+  readonly format: RowFormat;
+  readonly columns: readonly ColumnLayout[];
+  readonly makers: readonly (() => Slice)[];
+  /** Whether there may be no row. */
+  readonly optional: boolean;
 }
 
 /** A column of a row; `bytes` null = null or, by its mark, unchanged. */
