@@ -63,7 +63,10 @@ export function plainBatch(options: {
   };
 }
 
-/** A batch without records, by which a source that has nothing to publish moves its offset on. */
+/**
+ * A batch without records, by which a source that has nothing to publish moves its offset on. Where it comes before any offset of this run of the task was
+ * stored, it is stored before the next poll: so a source can make sure that it will know, whenever it is cut off, where it had begun.
+ */
 export function offsetBatch(sourcePartition: SourcePartition, sourceOffset: SourceOffset): SourceBatch {
   return {
     topic: '',

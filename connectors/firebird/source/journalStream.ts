@@ -2,7 +2,7 @@
  * The change stream: follows the segments, keeps the open transactions, and publishes each at its COMMIT, in commit order, once the database says that it
  * has committed. Blocks of transactions that are open at the stored position are read again up to it; nothing before it is published again.
  */
-import type { Logger, SourceBatch, SourceOffset } from '../../../runtime/api/index.ts';
+import { type Logger, offsetBatch, type SourceBatch, type SourceOffset } from '../../../runtime/api/index.ts';
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import { TransactionEvents } from '../../shared/transactionEvents.ts';
@@ -135,7 +135,7 @@ export class JournalStream {
     const offset = this.#offset();
     const last = batches.at(-1);
     if (offset === null) return batches;
-    if (last === undefined) return [emptyBatch(common, offset)];
+    if (last === undefined) return [offsetBatch(common.sourcePartition, offset)];
     (last as { sourceOffset: SourceOffset | null }).sourceOffset = offset;
     return batches;
   }
@@ -376,21 +376,4 @@ const setBack = (position: StreamPosition, sequence: number): StreamPosition => 
   offset: SEGMENT_HEADER_BYTES,
   open: new Map([...position.open].filter(([, from]) => from < sequence)),
   pending: position.pending.filter(of => of.sequence < sequence),
-});
-
-/** Carries an offset, so that segments without a published change are done with, too. */
-export const emptyBatch = (common: BatchCommon, offset: SourceOffset): SourceBatch => ({
-  topic: '',
-  partition: null,
-  keySchema: null,
-  valueSchema: null,
-  count: 0,
-  byteLength: 0,
-  sourcePartition: common.sourcePartition,
-  sourceOffset: offset,
-  sourceTimestampMs: null,
-  headers: [],
-  record: () => {
-    throw new RangeError('the batch is empty');
-  },
 });

@@ -31,11 +31,15 @@ export interface StreamPosition {
 
 export type StoredOffset =
   | { readonly state: 'none' }
-  /** A snapshot had begun; it starts over. */
-  | { readonly state: 'snapshotting' }
+  /** A snapshot had begun, whose rows the journal follows from that position on; it starts over. Null = not known. */
+  | { readonly state: 'snapshotting'; readonly position: StreamPosition | null }
   | { readonly state: 'streaming'; readonly position: StreamPosition };
 
-export const SNAPSHOTTING: SourceOffset = { snapshot: 'INITIAL', snapshot_completed: false };
+export const snapshotOffset = (position: StreamPosition): SourceOffset => ({
+  ...toOffset(position),
+  snapshot: 'INITIAL',
+  snapshot_completed: false,
+});
 
 export function toOffset(position: StreamPosition): SourceOffset {
   const { guid, sequence, offset, open, pending, snapshot } = position;
@@ -52,7 +56,8 @@ export function toOffset(position: StreamPosition): SourceOffset {
 /** Throws FB_OFFSET_INVALID. */
 export function parseOffset(offset: SourceOffset | null): StoredOffset {
   if (offset === null) return { state: 'none' };
-  if (offset.snapshot !== undefined && offset.snapshot_completed !== true) return { state: 'snapshotting' };
+  const isBegun = offset.snapshot !== undefined && offset.snapshot_completed !== true;
+  if (isBegun && offset.guid === undefined) return { state: 'snapshotting', position: null };
   const fail = (what: string): never => {
     const shown = JSON.stringify(offset, (_, value) => (typeof value === 'bigint' ? String(value) : value));
     throw new ConnectError('FB_OFFSET_INVALID', `The offset ${shown} is not a position in a journal: ${what}.`);
@@ -75,7 +80,7 @@ export function parseOffset(offset: SourceOffset | null): StoredOffset {
           unseen: items('snapshot_unseen').map(item => integer(item, 'a number in snapshot_unseen')),
         };
   return {
-    state: 'streaming',
+    state: isBegun ? 'snapshotting' : 'streaming',
     position: {
       guid,
       sequence: integer(offset.segment, 'segment'),

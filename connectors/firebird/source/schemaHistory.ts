@@ -55,11 +55,16 @@ export class SchemaHistory {
 
   /** A new one, that knows everything the database has now. */
   static async create(path: string, catalog: Catalog, timeZones: Record<string, string>): Promise<SchemaHistory> {
-    const { guid, engine, relations, tables } = catalog;
-    const history = tables.map(table => entryOf(table, 0, START));
-    const made = new SchemaHistory(path, { guid, engine, timeZones, relations, history });
+    const made = new SchemaHistory(path, metadataOf(catalog, timeZones));
     await made.#save();
     return made;
+  }
+
+  /** The tables as the database has them now. */
+  static tablesNow(catalog: Catalog, timeZones: Record<string, string>): TableHistory {
+    const tables = new TableHistory(metadataOf(catalog, timeZones));
+    tables.startAt(START, 0);
+    return tables;
   }
 
   get guid(): string {
@@ -151,6 +156,10 @@ export class SchemaHistory {
       throw unusable(this.#path, error);
     }
   }
+}
+
+function metadataOf({ guid, engine, relations, tables }: Catalog, timeZones: Record<string, string>): JournalMetadata {
+  return { guid, engine, timeZones, relations, history: tables.map(table => entryOf(table, 0, START)) };
 }
 
 const unusable = (path: string, error: unknown): ConnectError =>

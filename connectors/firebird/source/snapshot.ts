@@ -4,7 +4,7 @@
  * numbers, Firebird 4). So the stream starts in the past and leaves out what the snapshot has seen: no gap, and nothing twice.
  */
 import type { Readable } from 'node:stream';
-import type { SourceBatch } from '../../../runtime/api/index.ts';
+import type { SourceBatch, SourceOffset } from '../../../runtime/api/index.ts';
 import { ConnectError } from '../../../schemas/errors.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
@@ -12,7 +12,7 @@ import { type Database, quoteName, snapshotTransaction, type Transaction } from 
 import type { TableHistory } from '../journal/tableHistory.ts';
 import { type Catalog, readCatalog } from './catalog.ts';
 import { MARKER, OPERATION } from './envelope.ts';
-import { SNAPSHOTTING, type SnapshotView } from './position.ts';
+import type { SnapshotView } from './position.ts';
 import { RowBuffer } from './rowBuffer.ts';
 import { TableBatches, type TransactionStamp } from './tableBatch.ts';
 import { type TableVersion, TableVersions } from './tableVersion.ts';
@@ -75,11 +75,12 @@ export class Snapshot {
     }
   }
 
-  /** The rows, table by table. Each batch is valid until the next one. */
+  /** The rows, table by table. Each batch has the offset that says the snapshot is begun, and is valid until the next one. */
   async *batches(
     tables: TableHistory,
     settings: SourceSettings,
     common: BatchCommon,
+    offset: SourceOffset,
     signal: AbortSignal,
   ): AsyncGenerator<SourceBatch> {
     const rows = new RowBuffer();
@@ -88,7 +89,7 @@ export class Snapshot {
     const stamp = { tsMs: this.#tsMs, tnx: BigInt(this.view.tnx), segment: SNAPSHOT, offset: SNAPSHOT };
     const take = function* (): Generator<SourceBatch> {
       for (const batch of batches.take(rows.bytes)) {
-        (batch as { sourceOffset: SourceBatch['sourceOffset'] }).sourceOffset = SNAPSHOTTING;
+        (batch as { sourceOffset: SourceOffset }).sourceOffset = offset;
         yield batch;
       }
       rows.reset();

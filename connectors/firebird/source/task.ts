@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import {
   type Config,
   ConnectError,
+  offsetBatch,
   type SourceBatch,
   type SourceOffset,
   type SourcePartition,
@@ -29,9 +30,9 @@ import { Session } from '../session.ts';
 import { CONNECTOR_NAME } from '../version.ts';
 import { type Catalog, readCatalog, readTimeZones } from './catalog.ts';
 import { askCommitStates, type CommitState, CommitStates } from './commitStates.ts';
-import { emptyBatch, JournalStream } from './journalStream.ts';
+import { JournalStream } from './journalStream.ts';
 import type { OpenTransaction } from './openTransaction.ts';
-import { oldestNeeded, parseOffset, type StreamPosition, toOffset } from './position.ts';
+import { oldestNeeded, parseOffset, type StreamPosition, snapshotOffset, toOffset } from './position.ts';
 import { SchemaHistory } from './schemaHistory.ts';
 import { SegmentDirectory } from './segmentDirectory.ts';
 import { Snapshot } from './snapshot.ts';
@@ -54,6 +55,10 @@ export class FirebirdSourceTask implements SourceTask {
     readonly database: Database;
   } | null = null;
   #afterSnapshot: StreamPosition | null = null;
+  /** What tells where the task begins, before there are records. */
+  #announced: SourceOffset | null = null;
+  /** Where an earlier snapshot was begun, or the stream stood. */
+  #joinAt: StreamPosition | null = null;
   /** The snapshot has failed: what is polled next begins another. */
   #beginsAgain = false;
   #deletedBelow = 0;
@@ -79,6 +84,7 @@ export class FirebirdSourceTask implements SourceTask {
     this.#heartbeats = new Heartbeats(settings, this.#common.sourcePartition, context.logger);
     const stored = parseOffset(await context.offsets.offset(this.#common.sourcePartition));
     try {
+      if (stored.state !== 'none') this.#joinAt = stored.position;
       if (stored.state !== 'streaming' || (await this.#startsAgain(stored.position))) await this.#begin();
       else if (settings.snapshotMode === 'initial_only') {
         context.logger.info({}, 'the snapshot is complete and snapshot.mode is initial_only: nothing to do');
@@ -91,12 +97,11 @@ export class FirebirdSourceTask implements SourceTask {
   async #startsAgain(position: StreamPosition): Promise<boolean> {
     const { snapshotMode, directory } = this.#settings;
     if (snapshotMode !== 'when_needed') return snapshotMode === 'always';
-    const found = await new SegmentDirectory(directory, position.guid).list();
-    const needed = oldestNeeded(position);
-    // While there is none behind it, it may be still to come.
-    const isGone = !found.has(needed) && [...found.keys()].some(sequence => sequence > needed);
-    if (isGone)
-      this.#context.logger.warn({ segment: needed }, 'a segment that is needed is gone: all rows are read again');
+    const isGone = await isPast(new SegmentDirectory(directory, position.guid), position);
+    if (isGone) {
+      const segment = oldestNeeded(position);
+      this.#context.logger.warn({ segment }, 'a segment that is needed is gone: all rows are read again');
+    }
     return isGone;
   }
 
@@ -140,21 +145,45 @@ export class FirebirdSourceTask implements SourceTask {
       );
     }
     this.#directory = new SegmentDirectory(settings.directory, catalog.guid);
-    const position = await this.#firstPosition(catalog, snapshot);
+    const joined = snapshot === null ? null : await this.#joined(catalog);
+    const position = joined?.position ?? (await this.#firstPosition(catalog, snapshot));
+    const timeZones = await readTimeZones(database);
     this.#history =
+      joined?.history ??
       (snapshot === null ? await this.#knownHistory(position) : null) ??
-      (await SchemaHistory.create(settings.historyFile, catalog, await readTimeZones(database)));
+      (await SchemaHistory.create(settings.historyFile, catalog, timeZones));
     if (snapshot === null) {
+      this.#announced = toOffset(position);
       this.#openStream(position);
       return false;
     }
-    const tables = this.#history.tables();
-    tables.startAt({ sequence: 0, offset: 0 }, 0);
-    const batches = snapshot.batches(tables, settings, this.#common, context.signal);
+    const offset = snapshotOffset(position);
+    this.#announced = offset;
+    const tables = SchemaHistory.tablesNow(catalog, timeZones);
+    const batches = snapshot.batches(tables, settings, this.#common, offset, context.signal);
     this.#snapshot = { of: snapshot, batches, database };
     this.#afterSnapshot = position;
+    // Another one, if this is broken off.
+    if (settings.snapshotMode !== 'initial_only') this.#joinAt = position;
     context.logger.info({ tables: catalog.tables.length, unseen: snapshot.view.unseen.length }, 'the snapshot begins');
     return true;
+  }
+
+  /**
+   * From where the journal follows, if not from the moment of the rows: where an earlier snapshot was begun, or the stream stood. Of the rows published since
+   * those that were deleted would not be known as deleted. Null = there was none, or the journal from there on is gone.
+   */
+  async #joined({ guid }: Catalog): Promise<{ position: StreamPosition; history: SchemaHistory } | null> {
+    const position = this.#joinAt;
+    if (position === null || this.#settings.snapshotMode === 'initial_only') return null;
+    const history = await SchemaHistory.load(this.#settings.historyFile).catch(() => null);
+    const isKnown = position.guid === guid && history?.guid === guid;
+    if (isKnown && !(await isPast(this.#directory, position))) return { position, history };
+    this.#context.logger.warn(
+      { segment: oldestNeeded(position) },
+      `an earlier snapshot has published rows; those that were deleted since are not published as deleted, since ${isKnown ? 'segments of the journal from there on are gone' : 'the schema history is not that of then'}`,
+    );
+    return null;
   }
 
   /** The history of an earlier start, where all DDL that is not in it is in segments from here on. */
@@ -252,6 +281,11 @@ export class FirebirdSourceTask implements SourceTask {
         await this.#begin();
         this.#beginsAgain = false;
       }
+      if (this.#announced !== null) {
+        const offset = this.#announced;
+        this.#announced = null;
+        return [offsetBatch(this.#common.sourcePartition, offset)];
+      }
       if (this.#snapshot !== null) return await this.#pollSnapshot();
       const stream = this.#stream;
       if (stream === null) {
@@ -286,10 +320,11 @@ export class FirebirdSourceTask implements SourceTask {
     await this.#endSnapshot();
     const first = this.#afterSnapshot!;
     // Segments may have been waiting for the server to archive them.
-    const position = { ...first, sequence: await this.#startOfRun(first.sequence) };
+    const isStart = first.offset === SEGMENT_HEADER_BYTES;
+    const position = isStart ? { ...first, sequence: await this.#startOfRun(first.sequence) } : first;
     if (this.#settings.snapshotMode !== 'initial_only') this.#openStream(position);
     this.#context.logger.info({}, 'the snapshot is complete');
-    return [emptyBatch(this.#common, toOffset(position))];
+    return [offsetBatch(this.#common.sourcePartition, toOffset(position))];
   }
 
   async #endSnapshot(): Promise<void> {
@@ -328,6 +363,13 @@ export class FirebirdSourceTask implements SourceTask {
     await this.#stream?.close();
     await this.#session?.close();
   }
+}
+
+/** Whether a segment that the position needs is gone. While there is none behind it, it may be still to come. */
+async function isPast(directory: SegmentDirectory, position: StreamPosition): Promise<boolean> {
+  const found = await directory.list();
+  const needed = oldestNeeded(position);
+  return !found.has(needed) && [...found.keys()].some(sequence => sequence > needed);
 }
 
 /** The COMMIT is in the journal before it is in the database. */

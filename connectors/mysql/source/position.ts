@@ -26,8 +26,8 @@ export function isBehind(a: { file: string; position: number }, b: { file: strin
 
 export type StoredOffset =
   | { readonly state: 'none' }
-  /** A snapshot had begun; it starts over. */
-  | { readonly state: 'snapshotting' }
+  /** A snapshot had begun, whose rows the log follows from that position on; it starts over. Null = not known. */
+  | { readonly state: 'snapshotting'; readonly position: LogPosition | null }
   | { readonly state: 'streaming'; readonly position: LogPosition };
 
 export const toOffset = (position: LogPosition): SourceOffset => ({
@@ -60,12 +60,13 @@ export const formatPosition = ({ file, position, gtids }: LogPosition): string =
 export function parseOffset(offset: SourceOffset | null): StoredOffset {
   if (offset === null) return { state: 'none' };
   const isSnapshot = offset.snapshot !== undefined && offset.snapshot !== null && String(offset.snapshot) !== 'false';
-  if (isSnapshot && String(offset.snapshot_completed ?? false) !== 'true') return { state: 'snapshotting' };
   const { file, gtids, gtid } = offset;
   const position = integer(offset, 'pos');
+  const isBegun = isSnapshot && String(offset.snapshot_completed ?? false) !== 'true';
+  if (isBegun && (typeof file !== 'string' || position === null)) return { state: 'snapshotting', position: null };
   if (typeof file !== 'string' || file === '' || position === null) throw invalid(offset, 'it has no file and pos');
   return {
-    state: 'streaming',
+    state: isBegun ? 'snapshotting' : 'streaming',
     position: {
       file,
       position,

@@ -63,8 +63,8 @@ export async function preflight(
   if (tables.length === 0) {
     warnings.push('the filters match no table yet: events come once one is created that they match');
   }
-  const isLogThere =
-    stored?.state !== 'streaming' || (await hasLog(connection, stored.position, settings.connector === 'mariadb'));
+  const position = stored === null || stored.state === 'none' ? null : stored.position;
+  const isLogThere = position === null || (await hasLog(connection, position, settings.connector === 'mariadb'));
   return { problems, warnings, tables, hasFullMetadata, hasLog: isLogThere };
 }
 

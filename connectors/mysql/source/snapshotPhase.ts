@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Connection } from 'mysql2/promise';
-import { ConnectError, type Logger, type SourceBatch } from '../../../runtime/api/index.ts';
+import { ConnectError, type Logger, offsetBatch, type SourceBatch } from '../../../runtime/api/index.ts';
 import type { BatchCommon, TableSourceBatch } from '../../shared/tableSourceBatch.ts';
 import type { SourceSettings } from '../config.ts';
 import { quoteIdentifier } from '../quoteIdentifier.ts';
@@ -25,6 +25,13 @@ export interface SnapshotOptions {
   readonly versions: TableVersions;
   readonly tables: readonly TableName[];
   readonly schemaChanges: SchemaChanges | null;
+  /**
+   * From where the log follows, if not from the moment of the rows: where an earlier snapshot was begun whose rows are published in part. Of those, rows that
+   * were deleted since would not be known as deleted.
+   */
+  readonly joinAt: LogPosition | null;
+  /** Whether an offset tells that it is begun, before there are rows. */
+  readonly isInitial: boolean;
   /** Called with each table that is read, and the number of its rows. */
   readonly onTableRead: (table: string, rows: number) => void;
 }
@@ -33,7 +40,7 @@ export class SnapshotPhase {
   private readonly options: SnapshotOptions;
   private reader: Connection | null = null;
   private batches: AsyncGenerator<SourceBatch> | null = null;
-  private point: LogPosition | null = null;
+  private join: LogPosition | null = null;
   private failure: { readonly error: unknown } | null = null;
 
   constructor(options: SnapshotOptions) {
@@ -51,7 +58,7 @@ export class SnapshotPhase {
       this.failure = { error };
       throw error;
     }
-    this.options.logger.info({ position: formatPosition(this.point!) }, 'the snapshot is complete');
+    this.options.logger.info({ position: formatPosition(this.join!) }, 'the snapshot is complete');
     return null;
   }
 
@@ -60,18 +67,20 @@ export class SnapshotPhase {
     if (settings.snapshot.delayMs > 0) await delay(settings.snapshot.delayMs, undefined, { signal });
     logger.info({ tables: tables.length }, 'the snapshot begins');
     this.reader = await connect(settings, { isRaw: true });
-    this.point = await beginSnapshot(this.reader, settings, logger);
-    return this.read(this.reader, this.point);
+    const point = await beginSnapshot(this.reader, settings, logger);
+    this.join = this.options.joinAt ?? point;
+    return this.read(this.reader, point, this.join);
   }
 
   /** Batches of all tables in order. The last one has the offset that says the snapshot is complete. */
-  private async *read(reader: Connection, point: LogPosition): AsyncGenerator<SourceBatch> {
-    const { settings, signal, tables, versions, schemaChanges } = this.options;
+  private async *read(reader: Connection, point: LogPosition, join: LogPosition): AsyncGenerator<SourceBatch> {
+    const { settings, signal, tables, versions, schemaChanges, common } = this.options;
+    if (this.options.isInitial) yield offsetBatch(common.sourcePartition, snapshotOffset(join, false));
     let schema: SourceBatch | null = null;
     if (schemaChanges !== null) {
       for await (const batch of schemaChanges.ofSnapshot(reader, point)) {
         if (schema !== null) yield schema;
-        schema = { ...batch, sourceOffset: snapshotOffset(point, false) };
+        schema = { ...batch, sourceOffset: snapshotOffset(join, false) };
       }
     }
     let held: TableSourceBatch | null = null;
@@ -87,7 +96,7 @@ export class SnapshotPhase {
           schema = null;
           if (held !== null) yield held;
           const marker = !isStart ? MARKER.true : isFirst ? MARKER.first : MARKER.firstInCollection;
-          held = this.batch(version, rows, marker, point);
+          held = this.batch(version, rows, marker, point, join);
           count += rows.count;
           isStart = false;
           isFirst = false;
@@ -99,10 +108,10 @@ export class SnapshotPhase {
       // The last row of a table says so, unless it is the first of all.
       if (!isStart && held !== null) mark(held, MARKER.lastInCollection);
     }
-    if (schema !== null) yield { ...schemaChanges!.asLast(schema), sourceOffset: snapshotOffset(point, true) };
+    if (schema !== null) yield { ...schemaChanges!.asLast(schema), sourceOffset: snapshotOffset(join, true) };
     if (held === null) return;
     held.wire.rows.choices[CHOICE.snapshot]![held.count - 1] = MARKER.last;
-    held.sourceOffset = snapshotOffset(point, true);
+    held.sourceOffset = snapshotOffset(join, true);
     yield held;
   }
 
@@ -120,20 +129,26 @@ export class SnapshotPhase {
     );
   }
 
-  private batch(version: TableVersion, rows: SelectedRows, marker: number, point: LogPosition): TableSourceBatch {
+  private batch(
+    version: TableVersion,
+    rows: SelectedRows,
+    marker: number,
+    point: LogPosition,
+    join: LogPosition,
+  ): TableSourceBatch {
     const markers = new Uint8Array(rows.count);
     markers[0] = marker;
     const { file, position } = point;
     const origin = { file, position, tsUs: BigInt(point.seconds) * 1_000_000n, serverId: 0, gtid: null };
     const wire = selectedWireRows(rows, markers, origin);
     const batch = snapshotBatch(version, wire, rows.byteLength, origin, this.options.common);
-    batch.sourceOffset = snapshotOffset(point, false);
+    batch.sourceOffset = snapshotOffset(join, false);
     return batch;
   }
 
   /** Where the stream goes on, once the snapshot is complete. */
   get position(): LogPosition {
-    return this.point!;
+    return this.join!;
   }
 
   async close(): Promise<void> {

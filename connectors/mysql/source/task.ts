@@ -3,6 +3,7 @@ import type { Connection } from 'mysql2/promise';
 import {
   type Config,
   ConnectError,
+  offsetBatch,
   type SourceBatch,
   type SourceOffset,
   type SourceTask,
@@ -34,7 +35,7 @@ import { type PreflightReport, preflight, preflightError } from './preflight.ts'
 import { SchemaChanges } from './schemaChanges.ts';
 import { SchemaHistory } from './schemaHistory.ts';
 import { readLogEnd } from './server.ts';
-import { SnapshotPhase } from './snapshotPhase.ts';
+import { type SnapshotOptions, SnapshotPhase } from './snapshotPhase.ts';
 import { SnapshotStatistics } from './snapshotStatistics.ts';
 import { StreamStatistics } from './streamStatistics.ts';
 import { TableVersions } from './tableVersions.ts';
@@ -125,18 +126,18 @@ export class MysqlSourceTask implements SourceTask {
       return;
     }
     await history?.create(context);
+    const joinAt = mode === 'initial_only' || stored.state === 'none' ? null : stored.position;
     if (mode === 'no_data') {
       const end = await readLogEnd(client, this.connector === 'mariadb');
       if (end === null) return;
       for await (const batch of this.schemaChanges?.ofSnapshot(client, end) ?? []) this.first.push(batch);
       const last = this.first.pop();
-      if (last !== undefined) {
-        this.first.push({ ...this.schemaChanges!.asLast(last), sourceOffset: snapshotOffset(end, true) });
-      }
+      if (last !== undefined) this.first.push(this.schemaChanges!.asLast(last));
+      this.first.push(offsetBatch(this.common.sourcePartition, snapshotOffset(end, true)));
       this.openStream(end);
       return;
     }
-    this.takeSnapshot(report);
+    this.takeSnapshot(report, this.joinable(joinAt, report, history !== null));
   }
 
   private prepareSchemaChanges(history: SchemaHistory | null): void {
@@ -145,9 +146,23 @@ export class MysqlSourceTask implements SourceTask {
     if (history !== null) this.versions.definition = table => changes.model.table(table);
   }
 
-  private takeSnapshot(report: PreflightReport): void {
+  /** Rows that were published before may have been deleted meanwhile: the log tells, if it is still there and can be read without a history. */
+  private joinable(
+    position: LogPosition | null,
+    { hasLog }: PreflightReport,
+    needsHistory: boolean,
+  ): LogPosition | null {
+    if (position === null || (hasLog && !needsHistory)) return position;
+    this.context.logger.warn(
+      { from: formatPosition(position) },
+      `an earlier snapshot has published rows; those that were deleted since it began are not published as deleted, since ${hasLog ? 'the log before this snapshot cannot be read by the history of tables' : 'the server does not have the log from there on any more'}`,
+    );
+    return null;
+  }
+
+  private takeSnapshot(report: PreflightReport, joinAt: LogPosition | null): void {
     const tables = report.tables.filter(table => !isSystemDatabase(table.database));
-    this.snapshot = this.newSnapshot(this.settings, tables, this.schemaChanges);
+    this.snapshot = this.newSnapshot(this.settings, tables, this.schemaChanges, { joinAt, isInitial: true });
     this.tell('STARTED');
   }
 
@@ -225,7 +240,10 @@ export class MysqlSourceTask implements SourceTask {
     logger.info({ signal: request.id, tables }, 'the stream waits for a snapshot');
     stream.rest();
     this.blocking = request;
-    this.snapshot = this.newSnapshot(blockingSettings(this.settings, request), request.tables, null);
+    this.snapshot = this.newSnapshot(blockingSettings(this.settings, request), request.tables, null, {
+      joinAt: null,
+      isInitial: false,
+    });
     this.tell('STARTED');
   }
 
@@ -237,6 +255,7 @@ export class MysqlSourceTask implements SourceTask {
     settings: SourceSettings,
     tables: readonly TableName[],
     schemaChanges: SchemaChanges | null,
+    join: Pick<SnapshotOptions, 'joinAt' | 'isInitial'>,
   ): SnapshotPhase {
     const { common, versions } = this;
     const { logger, signal, metrics } = this.context;
@@ -253,7 +272,8 @@ export class MysqlSourceTask implements SourceTask {
         status: rows === 0 ? 'EMPTY' : 'SUCCEEDED',
       });
     };
-    return new SnapshotPhase({ settings, common, versions, tables: read, schemaChanges, logger, signal, onTableRead });
+    const what = { settings, common, versions, tables: read, schemaChanges };
+    return new SnapshotPhase({ ...what, ...join, logger, signal, onTableRead });
   }
 
   private async pollSnapshot(snapshot: SnapshotPhase): Promise<readonly SourceBatch[]> {

@@ -20,6 +20,7 @@ export class OffsetCommitter {
   readonly #options: OffsetCommitterOptions;
   #timer: NodeJS.Timeout | null = null;
   #committing: Promise<void> = Promise.resolve();
+  #hasCommitted = false;
 
   constructor(options: OffsetCommitterOptions) {
     this.#options = options;
@@ -29,6 +30,11 @@ export class OffsetCommitter {
     this.#timer = setInterval(() => {
       this.commit().catch(this.#options.onError);
     }, this.#options.intervalMs);
+  }
+
+  /** Whether some offset of this run is durable. */
+  get hasCommitted(): boolean {
+    return this.#hasCommitted;
   }
 
   stopTimer(): void {
@@ -56,6 +62,7 @@ export class OffsetCommitter {
       logger.warn({ err: error }, 'offsets could not be committed; the next commit tries again');
       return;
     }
+    this.#hasCommitted = true;
     meter.add('offset_commit_success_total');
     meter.observe('offset_commit_time_ms', performance.now() - started);
     if (task.commit === undefined) return;

@@ -38,6 +38,8 @@ import { type TransactionSettings, taskTransactionalId, transactionSettings } fr
 
 /** Rest after a poll that gave nothing at once, so that a task that does not wait itself does not spin. */
 const idleMs = 5;
+/** What is sent in front of the first offset is to be acknowledged before. */
+const firstCommitRetryMs = 10;
 
 export class SourceTaskRunner implements TaskRunner {
   readonly meter = new TaskMeter();
@@ -134,8 +136,16 @@ export class SourceTaskRunner implements TaskRunner {
       if (!control.cancelled.aborted) await committer.commit();
     };
     if (exactlyOnce === null) committer.start();
+    // In transactions what follows is not seen without the offset in front of it.
+    const storeFirst = async (): Promise<void> => {
+      while (exactlyOnce === null && !committer.hasCommitted && !control.stopping.aborted) {
+        sender.throwIfFailed();
+        await committer.commit();
+        if (!committer.hasCommitted) await delay(firstCommitRetryMs, undefined, { signal: control.stopping });
+      }
+    };
     try {
-      await this.#loop(task, encoder, sender, policy, boundaries);
+      await this.#loop(task, encoder, sender, policy, boundaries, storeFirst);
     } catch (error) {
       await finish().catch(failure => logger.warn({ err: failure }, 'the last commit of offsets failed'));
       throw error;
@@ -182,6 +192,7 @@ export class SourceTaskRunner implements TaskRunner {
     sender: RecordSender,
     policy: ErrorPolicy,
     boundaries: MarkedBoundaries | undefined,
+    storeFirst: () => Promise<void>,
   ): Promise<void> {
     const { control, meter } = this;
     const end = async (how: 'commit' | 'abort' | null): Promise<void> => {
@@ -210,6 +221,7 @@ export class SourceTaskRunner implements TaskRunner {
       sender.pollDone(false);
       if (boundaries !== undefined) await end(boundaries.behindPoll());
       sender.throwIfFailed();
+      if (batches.some(batch => batch.count === 0 && batch.sourceOffset !== null)) await storeFirst();
       meter.set('source_record_active_count', sender.activeRecords);
       if (records > 0) {
         meter.observe('poll_batch_time_ms', tookMs);

@@ -162,7 +162,7 @@ describe('a connection that is cut', { concurrency: true }, () => {
         retriable: true,
       });
       source.changes.length = 0;
-      await source.pollUntil('the end of the snapshot', () => source.offset?.segment !== undefined);
+      await source.pollUntil('the end of the snapshot', () => source.isStreaming);
       assert.equal(new Set(source.changes.map(change => change.after?.ID)).size, rows);
       assert.equal(source.changes.length, rows);
     });

@@ -33,7 +33,7 @@ async function stoppedBehindSnapshot(
   await database.run('create table X (A integer not null primary key, B integer)', 'insert into X values (1, 1)');
   const source = new FirebirdHarness(t, database);
   await source.start();
-  await source.pollUntil('the end of the snapshot', () => source.offset?.segment !== undefined);
+  await source.pollUntil('the end of the snapshot', () => source.isStreaming);
   await source.commit();
   await source.stop();
   return { database, source };
@@ -80,7 +80,7 @@ describe('layouts', { concurrency: true }, () => {
       );
       const source = new FirebirdHarness(t, database);
       await source.start();
-      await source.pollUntil('the end of the snapshot', () => source.offset?.segment !== undefined);
+      await source.pollUntil('the end of the snapshot', () => source.isStreaming);
       const connection = await database.connect();
       const transaction = await connection.transactionAsync();
       await transaction.queryAsync('alter table X add LOST char(40)');
@@ -186,7 +186,7 @@ describe('layouts', { concurrency: true }, () => {
         const source = new FirebirdHarness(t, database);
         const options = { 'snapshot.mode': 'no_data', 'event.format': format };
         await source.start(options);
-        await source.pollUntil('the row', () => source.offset?.segment !== undefined);
+        await source.pollUntil('the row', () => source.isStreaming);
         await source.commit();
         await source.stop();
         await database.run(

@@ -87,7 +87,7 @@ test('segments that are archived only while the snapshot is read are not missed'
   const source = new FirebirdHarness(t, database);
   await source.start();
   for (const name of late) renameSync(join(database.archive, `${name}.late`), join(database.archive, name));
-  await source.pollUntil('the end of the snapshot', () => source.offset?.segment !== undefined);
+  await source.pollUntil('the end of the snapshot', () => source.isStreaming);
   await long.commitAsync();
   await disconnect(open);
   await source.pollUntil('the transaction', changes => changes.length > 300);

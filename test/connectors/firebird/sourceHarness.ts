@@ -71,9 +71,16 @@ export class FirebirdHarness {
     for (const batch of await this.#task!.poll()) {
       for (let i = 0; i < batch.count; i++) this.changes.push(changeOf(batch.record(i)));
       if (batch.sourceOffset === null) continue;
+      // As the worker does: what tells where the task begins is stored before the next poll.
+      if (batch.count === 0) this.stored ??= batch.sourceOffset;
       this.offset = batch.sourceOffset;
       this.#changesAtOffset = this.changes.length;
     }
+  }
+
+  /** Whether the offset last given is one of the journal, and not of a snapshot. */
+  get isStreaming(): boolean {
+    return this.offset !== null && this.offset.snapshot === undefined;
   }
 
   async pollUntil(what: string, condition: (changes: readonly Change[]) => boolean): Promise<void> {

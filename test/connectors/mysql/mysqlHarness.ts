@@ -171,6 +171,8 @@ export class MysqlHarness {
       this.batches.push(batch);
       for (let i = 0; i < batch.count; i++) this.records.push(batch.record(i));
       if (batch.sourceOffset !== null) this.offset = batch.sourceOffset;
+      // As the worker does: what tells where the task begins is stored before the next poll.
+      if (batch.count === 0) this.stored ??= batch.sourceOffset;
     }
     return batches;
   }

@@ -43,6 +43,18 @@ test('the last commit of a stop takes all that was polled', async t => {
   assert.deepEqual(position, { partition: { task: 0 }, offset: { next: 100 } });
 });
 
+test('an offset in front of the first records is stored before there are any', async t => {
+  const w = await TestWorker.start(t, { 'offset.flush.interval.ms': '3600000' });
+  const { commits } = probe('announced');
+  const seen: number[] = [];
+  probe('announced').onPoll = () => seen.push(commits.length);
+  await w.run('announced', { ...counting, topic: 't', count: '2', announce: 'true' });
+  await w.read('t', 2);
+  assert.deepEqual(seen.slice(0, 3), [0, 1, 1]);
+  const [position] = await w.worker.sourceOffsets('announced', {});
+  assert.deepEqual(position, { partition: { task: 0 }, offset: { next: 0 } });
+});
+
 test('a task that does not start fails with code, place and no retry', async t => {
   const w = await TestWorker.start(t);
   const failure = await w.failure(await w.run('bad', { ...counting, topic: 't', 'fail.start': '1' }));

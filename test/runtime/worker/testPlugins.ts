@@ -4,6 +4,7 @@ import {
   ConnectError,
   type ConnectRecord,
   configDef,
+  offsetBatch,
   type Plugin,
   plainBatch,
   type SinkBatch,
@@ -56,6 +57,8 @@ class CountingTask implements SourceTask {
   #batch = 1;
   #offsetEvery = 1;
   #polls = 0;
+  /** Whether the first poll gives an offset and no record. */
+  #announces = false;
   #boundaries: TransactionBoundaries | undefined;
   #topic = '';
   #probe!: Probe;
@@ -66,6 +69,7 @@ class CountingTask implements SourceTask {
     this.#count = Number(config.count);
     this.#batch = Number(config.batch ?? 1);
     this.#offsetEvery = Number(config['offset.every'] ?? 1);
+    this.#announces = config.announce === 'true';
     this.#boundaries = context.transactions;
     this.#topic = config.topic!;
     if (config['own.topic']) await context.createTopic?.(config['own.topic'], { 'retention.ms': '-1' });
@@ -77,6 +81,10 @@ class CountingTask implements SourceTask {
 
   async poll(): Promise<readonly SourceBatch[]> {
     this.#probe.onPoll?.();
+    if (this.#announces) {
+      this.#announces = false;
+      return [offsetBatch(this.#partition, { next: this.#next })];
+    }
     if (this.#next >= this.#count) return [];
     const records: ConnectRecord[] = [];
     for (let i = 0; i < this.#batch && this.#next < this.#count; i++, this.#next++) {
