@@ -7,53 +7,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger, SourceBatch, SourceOffset } from '../../runtime/api/index.ts';
 import { Struct } from '../../schemas/data/index.ts';
+import { type ChunkWindow, ChunkWindows } from './chunkWindows.ts';
+import type { Chunk, ChunkBounds, Key, NoChunk, TableStatus } from './incrementalChunk.ts';
 import { type Collection, type IncrementalState, NOTHING, stateOf, stateOffset } from './incrementalState.ts';
 import type { Notifications, NotificationType } from './notifications.ts';
-import { rowKey } from './rowKey.ts';
 import { namesTable, parseSignal, type Signal } from './signals.ts';
 import { TableSourceBatch } from './tableSourceBatch.ts';
 
 const EARLY_WAIT_MS = 20;
-
-export type Key = readonly string[];
-
-/** What becomes of a table, as notifications tell it. */
-export type TableStatus = 'SUCCEEDED' | 'EMPTY' | 'NO_PRIMARY_KEY' | 'UNKNOWN_SCHEMA' | 'SQL_EXCEPTION';
-
-/** There is no row, or none can be read: `why`. */
-export interface NoChunk {
-  readonly kind: 'none';
-  readonly why: string | null;
-  readonly status: TableStatus;
-}
-
-/** The keys that a chunk is between. */
-export interface ChunkBounds {
-  readonly kind: 'bounds';
-  /** Of the table's events. */
-  readonly topic: string;
-  /** The last one before the chunk; null = it is the first. */
-  readonly above: Key | null;
-  readonly lastKey: Key;
-  readonly maximumKey: Key;
-  readonly isLast: boolean;
-}
-
-/** `P` is where the stream stands. */
-export type Chunk<P> =
-  /** What the stream has given out is not visible yet: to be read again in a moment. */
-  { readonly kind: 'early' } | NoChunk | RowChunk<P>;
-
-export interface RowChunk<P> {
-  readonly kind: 'rows';
-  readonly rowCount: number;
-  /** Whether the stream has given all that the rows may miss. */
-  isReached(place: P): boolean;
-  /** Whether the rows are of no use any more, such as after a change of servers. */
-  isLost?(place: P): boolean;
-  /** Events of the rows whose key is not among those. */
-  publish(changed: ReadonlySet<string>, place: P): SourceBatch[];
-}
 
 export interface IncrementalOptions {
   readonly logger: Logger;
@@ -81,24 +42,12 @@ export interface BlockingRequest<T> {
   readonly filters: ReadonlyMap<string, string>;
 }
 
-/** A chunk that is being read, or that the stream has not come up to yet. */
-interface Window<P> {
-  readonly bounds: ChunkBounds;
-  reading: Promise<Chunk<P>>;
-  /** Null = it is not known to be read. */
-  chunk: RowChunk<P> | null;
-  /** Keys that changed since its reading began. */
-  readonly changed: Set<string>;
-  isTruncated: boolean;
-}
-
 /** `T` is a table, `A` what the stream has given out so far, `P` where it stands. */
 export abstract class IncrementalSnapshot<T, A, P> {
   protected readonly options: IncrementalOptions;
   private state: IncrementalState;
   private committed: string;
-  /** In the order of their keys. */
-  private windows: Window<P>[] = [];
+  private readonly windows = new ChunkWindows<P>();
   /** Of the table at hand, since the start of the task. */
   private rowsRead = 0;
   private blocking: BlockingRequest<T>[] = [];
@@ -139,7 +88,7 @@ export abstract class IncrementalSnapshot<T, A, P> {
 
   /** Whether a chunk waits for nothing but to be passed on: the stream need not be waited for. */
   isReady(place: P): boolean {
-    return this.windows[0]?.chunk?.isReached(place) ?? false;
+    return this.windows.isReady(place);
   }
 
   /** Whether there is something that no committed offset tells: the server must keep the signal that began it. */
@@ -180,8 +129,8 @@ export abstract class IncrementalSnapshot<T, A, P> {
     if (collection === undefined) return;
     try {
       if (!this.state.isPaused) await this.openWindows(collection, ahead);
-      const [first] = this.windows;
-      if (first === undefined || first.chunk !== null) return;
+      const { first } = this.windows;
+      if (first === null || first.chunk !== null) return;
       const chunk = await first.reading;
       if (chunk.kind === 'rows') first.chunk = chunk;
       else if (chunk.kind === 'none') this.endUnread(collection, chunk);
@@ -191,7 +140,7 @@ export abstract class IncrementalSnapshot<T, A, P> {
       }
     } catch (error) {
       if (signal.aborted) return;
-      this.windows = [];
+      this.windows.clear();
       await this.closeClients();
       if (this.isConnectionLoss(error)) {
         logger.warn({ reason: String(error) }, 'a chunk could not be read: it is tried again');
@@ -205,8 +154,8 @@ export abstract class IncrementalSnapshot<T, A, P> {
   }
 
   private async openWindows(collection: Collection, ahead: A): Promise<void> {
-    while (this.windows.length < this.options.maxChunks) {
-      const last = this.windows.at(-1)?.bounds ?? null;
+    while (this.windows.count < this.options.maxChunks) {
+      const last = this.windows.last?.bounds ?? null;
       if (last?.isLast) return;
       const { lastKey, maximumKey } = last ?? this.state;
       const bounds = await this.bounds(collection, lastKey, maximumKey);
@@ -215,8 +164,7 @@ export abstract class IncrementalSnapshot<T, A, P> {
         if (last === null) this.endUnread(collection, bounds);
         return;
       }
-      const reading = this.begin(collection, bounds, ahead);
-      this.windows.push({ bounds, reading, chunk: null, changed: new Set(), isTruncated: false });
+      this.windows.add(bounds, this.begin(collection, bounds, ahead));
     }
   }
 
@@ -235,33 +183,22 @@ export abstract class IncrementalSnapshot<T, A, P> {
   /** What of the batches goes on, with the rows of the chunk behind them where the stream has come up to it. */
   async pass(batches: readonly SourceBatch[], place: P): Promise<SourceBatch[]> {
     const { signalTopic, isSignalPublished } = this.options;
-    if (signalTopic === null && this.windows.length === 0) return [...batches];
+    if (signalTopic === null && this.windows.count === 0) return [...batches];
     const out: SourceBatch[] = [];
     for (const batch of batches) {
       const isSignals = batch.topic === signalTopic;
       if (isSignals && batch instanceof TableSourceBatch) await this.readSignals(batch);
       if (!isSignals || isSignalPublished) out.push(batch);
-      if (batch.topic === this.windows[0]?.bounds.topic) this.see(batch);
+      this.windows.see(batch);
     }
-    if (this.windows.some(({ chunk }) => chunk?.isLost?.(place))) this.windows = [];
-    while (this.isReady(place)) out.push(...this.closeWindow(this.windows.shift()!, place));
-    return out;
-  }
-
-  private see(batch: SourceBatch): void {
-    if (!(batch instanceof TableSourceBatch)) return;
-    const { rows, keyLayout } = batch.wire;
-    if (keyLayout === null || batch.keySchema === null) {
-      for (const window of this.windows) window.isTruncated = true;
-      return;
-    }
-    for (let i = 0; i < batch.count; i++) {
-      const key = rowKey(batch.keySchema, keyLayout, rows, i);
-      for (const { changed } of this.windows) changed.add(key);
+    for (;;) {
+      const window = this.windows.takeReady(place);
+      if (window === null) return out;
+      out.push(...this.closeWindow(window, place));
     }
   }
 
-  private closeWindow({ bounds, chunk, changed, isTruncated }: Window<P>, place: P): SourceBatch[] {
+  private closeWindow({ bounds, chunk, changed, isTruncated }: ChunkWindow<P>, place: P): SourceBatch[] {
     const batches = isTruncated ? [] : chunk!.publish(changed, place);
     this.rowsRead += chunk!.rowCount;
     if (bounds.isLast) {
@@ -282,7 +219,7 @@ export abstract class IncrementalSnapshot<T, A, P> {
   private endTable(status: TableStatus): void {
     const { logger } = this.options;
     const [ended, ...collections] = this.state.collections;
-    this.windows = [];
+    this.windows.clear();
     this.forgetTable();
     const total_rows_scanned = String(this.rowsRead);
     this.rowsRead = 0;
@@ -331,7 +268,7 @@ export abstract class IncrementalSnapshot<T, A, P> {
         const stopped = this.state.collections.filter(isStopped).map(({ id }) => id);
         if (stopped.length > 0) this.tell('ABORTED', { data_collections: stopped.join(',') });
         if (first !== undefined && isStopped(first)) {
-          this.windows = [];
+          this.windows.clear();
           this.forgetTable();
           this.rowsRead = 0;
           this.state = { ...this.state, collections, lastKey: null, maximumKey: null };

@@ -3,7 +3,7 @@
  * what comes to lie between them later is in the log.
  */
 import type { Connection, RowDataPacket } from 'mysql2/promise';
-import type { ChunkBounds, Key, NoChunk } from '../../shared/incrementalSnapshot.ts';
+import type { ChunkBounds, Key, NoChunk } from '../../shared/incrementalChunk.ts';
 import type { SourceSettings } from '../config.ts';
 import { quoteIdentifier } from '../quoteIdentifier.ts';
 import type { ColumnDef } from '../types/columnDef.ts';

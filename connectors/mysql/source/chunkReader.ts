@@ -3,7 +3,7 @@
  */
 
 import type { Connection, RowDataPacket } from 'mysql2/promise';
-import type { ChunkBounds, NoChunk } from '../../shared/incrementalSnapshot.ts';
+import type { ChunkBounds, NoChunk } from '../../shared/incrementalChunk.ts';
 import type { SourceSettings } from '../config.ts';
 import { MariaGtidList } from '../protocol/gtid.ts';
 import { readTable } from './catalog.ts';

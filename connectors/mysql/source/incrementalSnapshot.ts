@@ -5,14 +5,11 @@
 import type { Connection } from 'mysql2/promise';
 import type { Logger, SourceBatch, SourceOffset } from '../../../runtime/api/index.ts';
 import { topicName } from '../../shared/eventNames.ts';
+import type { Chunk, ChunkBounds, Key, NoChunk } from '../../shared/incrementalChunk.ts';
 import {
   type BlockingRequest as Blocking,
-  type Chunk,
-  type ChunkBounds,
   IncrementalSnapshot as Incremental,
-  type Key,
   type NamedTable,
-  type NoChunk,
 } from '../../shared/incrementalSnapshot.ts';
 import type { Collection } from '../../shared/incrementalState.ts';
 import type { Notifications } from '../../shared/notifications.ts';

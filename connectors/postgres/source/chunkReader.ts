@@ -3,7 +3,7 @@
  * so that any type and collation will do.
  */
 import type pg from 'pg';
-import type { ChunkBounds, Key, NoChunk } from '../../shared/incrementalSnapshot.ts';
+import type { ChunkBounds, Key, NoChunk } from '../../shared/incrementalChunk.ts';
 import { fullName, type TableName } from './catalog.ts';
 import { quoteName, quoteText } from './connection.ts';
 import { type CopiedRows, copyRows } from './copyRows.ts';
