@@ -39,7 +39,7 @@ import { type TransactionSettings, taskTransactionalId, transactionSettings } fr
 /** Rest after a poll that gave nothing at once, so that a task that does not wait itself does not spin. */
 const idleMs = 5;
 /** What is sent in front of the first offset is to be acknowledged before. */
-const firstCommitRetryMs = 10;
+const firstCommitRetryMs = 50;
 
 export class SourceTaskRunner implements TaskRunner {
   readonly meter = new TaskMeter();
