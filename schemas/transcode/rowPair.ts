@@ -31,7 +31,7 @@ export function rowPair(
 function isSame(a: ColumnLayout, b: ColumnLayout): boolean {
   return (
     a.field === b.field &&
-    a.column === b.column &&
+    (a.column === b.column || (a.column.wire === 'skip' && b.column.wire === 'skip')) &&
     a.extent === b.extent &&
     a.nullValue === b.nullValue &&
     a.whenNull === b.whenNull &&
