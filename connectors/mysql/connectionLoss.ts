@@ -1,6 +1,7 @@
 /** Whether the connection to the server was lost or could not be made, as the driver tells it. */
 
-const CODES = /^(ECONN|EHOST|ENET|ENOTFOUND|EAI_|ETIMEDOUT|EPIPE|PROTOCOL_CONNECTION_LOST|PROTOCOL_SEQUENCE_TIMEOUT)/;
+const CODES =
+  /^(ECONN|EHOST|ENET|ENOTFOUND|EAI_|ETIMEDOUT|EPIPE|PROTOCOL_CONNECTION_LOST|PROTOCOL_SEQUENCE_TIMEOUT|ERR_STREAM_)/;
 const MESSAGES = /closed state|connection lost|connection is closed|packets out of order/i;
 
 const isSystemError = (error: Error): boolean => Number((error as NodeJS.ErrnoException).errno ?? 0) < 0;

@@ -15,6 +15,9 @@ import { namesTable, parseSignal, type Signal } from './signals.ts';
 import { TableSourceBatch } from './tableSourceBatch.ts';
 
 const EARLY_WAIT_MS = 20;
+/** Some 25 seconds in all. */
+const SIGNAL_ATTEMPTS = 9;
+const SIGNAL_RETRY_MS = 100;
 
 export interface IncrementalOptions {
   readonly logger: Logger;
@@ -180,7 +183,10 @@ export abstract class IncrementalSnapshot<T, A, P> {
     this.endTable(status);
   }
 
-  /** What of the batches goes on, with the rows of the chunk behind them where the stream has come up to it. */
+  /**
+   * What of the batches goes on, with the rows of the chunk behind them where the stream has come up to it. After an error the batches are lost: only a restart has
+   * them again.
+   */
   async pass(batches: readonly SourceBatch[], place: P): Promise<SourceBatch[]> {
     const { signalTopic, isSignalPublished } = this.options;
     if (signalTopic === null && this.windows.count === 0) return [...batches];
@@ -245,9 +251,26 @@ export abstract class IncrementalSnapshot<T, A, P> {
       const [id, type, data] = after instanceof Struct ? after.values : [];
       try {
         const signal = parseSignal(String(id), String(type), data === null || data === undefined ? null : String(data));
-        if (signal !== null) await this.act(signal);
+        if (signal !== null) await this.actThroughOutages(signal);
       } catch (error) {
+        // It comes again, after a restart from before it.
+        if (this.isConnectionLoss(error)) throw error;
         logger.error({ signal: id, type, reason: String(error) }, 'a signal is not followed: it is malformed');
+      }
+    }
+  }
+
+  private async actThroughOutages(named: Signal): Promise<void> {
+    const { logger, signal } = this.options;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.act(named);
+        return;
+      } catch (error) {
+        if (!this.isConnectionLoss(error) || signal.aborted || attempt === SIGNAL_ATTEMPTS) throw error;
+        await this.closeClients();
+        logger.warn({ signal: named.id, reason: String(error) }, 'a signal cannot be followed yet: it is tried again');
+        await delay(SIGNAL_RETRY_MS * 2 ** (attempt - 1), undefined, { signal }).catch(() => {});
       }
     }
   }

@@ -47,6 +47,11 @@ export class TcpProxy {
     return count;
   }
 
+  /** Takes nobody until `restore`; what is open stays. */
+  refuse(): void {
+    this.#isDown = true;
+  }
+
   /** Nothing more comes through on the connections that are open, which stay so: the other side has fallen silent. */
   hold(): void {
     for (const socket of this.#open) socket.pause();

@@ -1,7 +1,7 @@
 /** Looks whether the target takes the login, before a connector is created: what is wrong then is said at once, as the source does. */
 import type { ConnectionOptions } from 'mysql2/promise';
 import type { ConfigError } from '../../../runtime/api/index.ts';
-import { mysqlClient } from '../client.ts';
+import { createConnection } from '../client.ts';
 import { isTlsRefusal } from '../connectionLoss.ts';
 import { asSinkError, isErrno } from './mysqlFailure.ts';
 
@@ -14,7 +14,7 @@ export async function checkTarget(
 ): Promise<readonly ConfigError[]> {
   const connectTimeout = Math.min(options.connectTimeout ?? CONNECT_TIMEOUT_MS, CONNECT_TIMEOUT_MS);
   try {
-    const connection = await mysqlClient().createConnection({ ...options, connectTimeout });
+    const connection = await createConnection({ ...options, connectTimeout });
     connection.destroy();
     return [];
   } catch (error) {

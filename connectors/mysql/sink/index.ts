@@ -2,7 +2,7 @@
 import type { Config, ConfigError, SinkConnector, SinkPlugin } from '../../../runtime/api/index.ts';
 import type { WantedOffset } from '../../shared/offsetLedger.ts';
 import { SqlSinkTask } from '../../shared/sqlSinkTask.ts';
-import { mysqlClient } from '../client.ts';
+import { createConnection } from '../client.ts';
 import { checkTarget } from './checkTarget.ts';
 import { checkSinkConfig, connectionKeys, offsetStore, sinkConfigDef } from './config.ts';
 import { connectionOptions } from './connection.ts';
@@ -26,7 +26,7 @@ class MySqlSinkConnector implements SinkConnector {
     const store = offsetStore(values, config.name ?? '');
     if (store === null) return true;
     try {
-      const connection = await mysqlClient().createConnection(connectionOptions(connectionKeys(values)));
+      const connection = await createConnection(connectionOptions(connectionKeys(values)));
       try {
         await store.create(connection);
         await store.alter(connection, offsets);

@@ -1,7 +1,7 @@
 /** One connection of a sink to its target, opened when it is needed and again after it was lost. */
 import type { Connection, ConnectionOptions, RowDataPacket } from 'mysql2/promise';
 import { ConnectError, type Logger } from '../../../runtime/api/index.ts';
-import { mysqlClient } from '../client.ts';
+import { createConnection } from '../client.ts';
 import { isConnectionLoss } from '../connectionLoss.ts';
 
 /**
@@ -53,7 +53,7 @@ export class Session {
   }
 
   async #connect(): Promise<OpenSession> {
-    const connection = await mysqlClient().createConnection(this.#options);
+    const connection = await createConnection(this.#options);
     connection.on('error', (error: Error) => this.#lose(connection, error.message));
     connection.on('end', () => this.#lose(connection, 'closed'));
     try {
@@ -129,7 +129,7 @@ export class Session {
 
   async #kill(connection: Connection): Promise<void> {
     try {
-      const killer = await mysqlClient().createConnection({ ...this.#options, connectTimeout: CANCEL_TIMEOUT_MS });
+      const killer = await createConnection({ ...this.#options, connectTimeout: CANCEL_TIMEOUT_MS });
       try {
         await killer.query(`kill ${Number(connection.threadId)}`);
       } finally {

@@ -4,7 +4,7 @@ import type { Connection, ConnectionOptions } from 'mysql2/promise';
 import { ConnectError, type ErrorCode } from '../../../runtime/api/index.ts';
 import { ownError } from '../../shared/ownError.ts';
 import { PieceSocket } from '../../shared/pieceSocket.ts';
-import { mysqlClient } from '../client.ts';
+import { createConnection } from '../client.ts';
 import type { SourceSettings } from '../config.ts';
 import { isConnectionLoss, isTlsRefusal } from '../connectionLoss.ts';
 
@@ -44,7 +44,7 @@ async function open(settings: SourceSettings, { isRaw = false }: ConnectOptions,
     ...(isTls && { ssl: tls(settings) }),
     ...(isRaw && { stream: () => pieceSocket(settings) }),
   };
-  const connection = await mysqlClient().createConnection(config);
+  const connection = await createConnection(config);
   // A connection that is lost while idle says so by an event; the next use of it fails and is dealt with there.
   connection.on('error', () => {});
   try {

@@ -59,6 +59,8 @@ export class MysqlSourceTask implements SourceTask {
   /** What asked for the snapshot that is being taken, while the stream waits. */
   private blocking: BlockingRequest | null = null;
   private heartbeats!: Heartbeats<Connection>;
+  /** Changes are lost that only a restart has again. */
+  private failure: ConnectError | null = null;
 
   constructor(connector: ConnectorName) {
     this.connector = connector;
@@ -176,6 +178,7 @@ export class MysqlSourceTask implements SourceTask {
   }
 
   async poll(): Promise<readonly SourceBatch[]> {
+    if (this.failure !== null) throw this.failure;
     if (this.snapshot !== null) return await this.pollSnapshot(this.snapshot);
     if (this.stream === null) {
       await idle(this.settings.pollIntervalMs, this.context.signal);
@@ -186,7 +189,10 @@ export class MysqlSourceTask implements SourceTask {
     await this.followTopic();
     await incremental.advance(stream.place);
     const given = await this.changes(stream, incremental.isReady(stream.place) ? 0 : this.heartbeats.waitMs);
-    const batches = await incremental.pass(given, stream.place);
+    const batches = await incremental.pass(given, stream.place).catch((error: unknown) => {
+      this.failure = sourceError(error, this.settings);
+      throw this.failure;
+    });
     batches.push(...this.notifications.take());
     const blocking = incremental.takeBlocking();
     if (blocking !== null) {

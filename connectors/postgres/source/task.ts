@@ -52,6 +52,8 @@ export class PostgresSourceTask implements SourceTask {
   private lastOffset: SourceOffset | null = null;
   private hasUncommitted = false;
   private heartbeats!: Heartbeats<pg.Client>;
+  /** Changes are lost that only a restart has again. */
+  private failure: ConnectError | null = null;
 
   async start(config: Config, context: SourceTaskContext): Promise<void> {
     const { settings, errors, warning } = parseSettings(config);
@@ -198,6 +200,7 @@ export class PostgresSourceTask implements SourceTask {
   }
 
   async poll(): Promise<readonly SourceBatch[]> {
+    if (this.failure !== null) throw this.failure;
     if (this.snapshot !== null) return await this.pollSnapshot(this.snapshot);
     if (this.stream === null) {
       await idle(this.settings.pollIntervalMs, this.context.signal);
@@ -208,7 +211,11 @@ export class PostgresSourceTask implements SourceTask {
     await this.followTopic();
     await incremental.advance(stream.recent);
     const given = await stream.next(this.heartbeats.waitMs);
-    const batches = await incremental.pass(given, { mark: stream.takeMark(), position: stream.position });
+    const place = { mark: stream.takeMark(), position: stream.position };
+    const batches = await incremental.pass(given, place).catch((error: unknown) => {
+      this.failure = sourceError(error, this.settings);
+      throw this.failure;
+    });
     batches.push(...this.notifications.take());
     const blocking = incremental.takeBlocking();
     if (blocking !== null) {

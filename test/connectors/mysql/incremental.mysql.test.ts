@@ -1,6 +1,8 @@
 /** Incremental and blocking snapshots by signals while tables change: no row is missing, none goes back to an older state, and nothing is written. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { TcpProxy } from '../../services/tcpProxy.ts';
+import { waitUntil } from '../../services/waitUntil.ts';
 import { MARIADB_URL, MysqlHarness, plain } from './mysqlHarness.ts';
 
 const DEADLINE_MS = 20_000;
@@ -123,6 +125,32 @@ for (const url of [undefined, MARIADB_URL]) {
     );
     assert.deepEqual([...new Set(reads.map(({ source }) => source.snapshot))], ['incremental']);
     assert.equal(eventsOf(harness, 'sig').length, 0);
+  });
+
+  test(`${server}: a signal waits for a server that takes nobody for a moment`, async t => {
+    const { harness, config, signal, isRunning } = await openSignalled(t, url);
+    const { sql, name } = harness;
+    const proxy = await TcpProxy.open(Number(harness.url.port));
+    t.after(() => proxy.close());
+    await sql.query('CREATE TABLE w (id INT PRIMARY KEY); INSERT INTO w VALUES (1), (2)');
+    await harness.start({ ...config, 'database.port': String(proxy.port) });
+    await harness.pollUntilStreaming();
+    // The tables are known by then; only those of the signal are still to be looked up.
+    await signal('pause-snapshot', null);
+    await sql.query('INSERT INTO w VALUES (3)');
+    await harness.pollWhile(() => eventsOf(harness, 'w').length === 0);
+    proxy.refuse();
+    await signal('execute-snapshot', { 'data-collections': [`${name}.w`] });
+    const retried = (): boolean => harness.warnings.some(text => text.includes('cannot be followed yet'));
+    const polled = harness.pollWhile(() => !isRunning());
+    await waitUntil('it is tried again', DEADLINE_MS, retried);
+    proxy.restore();
+    await polled;
+    await harness.pollWhile(() => isRunning());
+    assert.deepEqual(
+      eventsOf(harness, 'w').map(({ op, after }) => `${op} ${after!.id}`),
+      ['c 3', 'r 1', 'r 2', 'r 3'],
+    );
   });
 
   test(`${server}: chunks are read at once over connections of their own, and published in the order of their keys`, async t => {

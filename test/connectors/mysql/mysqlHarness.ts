@@ -33,7 +33,7 @@ export class MysqlHarness {
   offset: SourceOffset | null = null;
   stored: SourceOffset | null = null;
   task: SourceTask | null = null;
-  private readonly url: URL;
+  readonly url: URL;
   private readonly isMariaDb: boolean;
   private readonly databases: readonly string[];
   /** The server ends with the test: nothing is removed. */
