@@ -251,7 +251,7 @@ export abstract class IncrementalSnapshot<T, A, P> {
       const [id, type, data] = after instanceof Struct ? after.values : [];
       try {
         const signal = parseSignal(String(id), String(type), data === null || data === undefined ? null : String(data));
-        if (signal !== null) await this.actThroughOutages(signal);
+        if (signal !== null) await this.follow(signal);
       } catch (error) {
         // It comes again, after a restart from before it.
         if (this.isConnectionLoss(error)) throw error;
@@ -260,7 +260,11 @@ export abstract class IncrementalSnapshot<T, A, P> {
     }
   }
 
-  private async actThroughOutages(named: Signal): Promise<void> {
+  /**
+   * Does what a signal asks for; those of the signal table are followed where they come in the stream. While the server cannot be reached it is tried again for
+   * a while; then it rejects with the loss, and only a restart meets the signal again.
+   */
+  async follow(named: Signal): Promise<void> {
     const { logger, signal } = this.options;
     for (let attempt = 1; ; attempt++) {
       try {
@@ -275,8 +279,7 @@ export abstract class IncrementalSnapshot<T, A, P> {
     }
   }
 
-  /** What a signal asks for; those of the signal table are followed where they come in the stream. */
-  async act(signal: Signal): Promise<void> {
+  private async act(signal: Signal): Promise<void> {
     const { logger } = this.options;
     switch (signal.type) {
       case 'execute-snapshot':

@@ -59,7 +59,7 @@ export class MysqlSourceTask implements SourceTask {
   /** What asked for the snapshot that is being taken, while the stream waits. */
   private blocking: BlockingRequest | null = null;
   private heartbeats!: Heartbeats<Connection>;
-  /** Changes are lost that only a restart has again. */
+  /** Changes or signals are lost that only a restart has again. */
   private failure: ConnectError | null = null;
 
   constructor(connector: ConnectorName) {
@@ -190,8 +190,7 @@ export class MysqlSourceTask implements SourceTask {
     await incremental.advance(stream.place);
     const given = await this.changes(stream, incremental.isReady(stream.place) ? 0 : this.heartbeats.waitMs);
     const batches = await incremental.pass(given, stream.place).catch((error: unknown) => {
-      this.failure = sourceError(error, this.settings);
-      throw this.failure;
+      throw this.failed(error);
     });
     batches.push(...this.notifications.take());
     const blocking = incremental.takeBlocking();
@@ -229,12 +228,17 @@ export class MysqlSourceTask implements SourceTask {
     return { ...toOffset(stream.position), ...this.incremental.offset, ...this.signals?.offset };
   }
 
+  private failed(error: unknown): ConnectError {
+    this.failure = sourceError(error, this.settings);
+    return this.failure;
+  }
+
   private async followTopic(): Promise<void> {
     for (const signal of (await this.signals?.poll()) ?? []) {
       try {
-        await this.incremental.act(signal);
+        await this.incremental.follow(signal);
       } catch (error) {
-        if (isOutage(error)) throw sourceError(error, this.settings);
+        if (isOutage(error)) throw this.failed(error);
         this.context.logger.error({ signal: signal.id, reason: String(error) }, 'a signal could not be followed');
       }
     }

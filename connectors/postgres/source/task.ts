@@ -52,7 +52,7 @@ export class PostgresSourceTask implements SourceTask {
   private lastOffset: SourceOffset | null = null;
   private hasUncommitted = false;
   private heartbeats!: Heartbeats<pg.Client>;
-  /** Changes are lost that only a restart has again. */
+  /** Changes or signals are lost that only a restart has again. */
   private failure: ConnectError | null = null;
 
   async start(config: Config, context: SourceTaskContext): Promise<void> {
@@ -213,8 +213,7 @@ export class PostgresSourceTask implements SourceTask {
     const given = await stream.next(this.heartbeats.waitMs);
     const place = { mark: stream.takeMark(), position: stream.position };
     const batches = await incremental.pass(given, place).catch((error: unknown) => {
-      this.failure = sourceError(error, this.settings);
-      throw this.failure;
+      throw this.failed(error);
     });
     batches.push(...this.notifications.take());
     const blocking = incremental.takeBlocking();
@@ -238,12 +237,17 @@ export class PostgresSourceTask implements SourceTask {
     return batches;
   }
 
+  private failed(error: unknown): ConnectError {
+    this.failure = sourceError(error, this.settings);
+    return this.failure;
+  }
+
   private async followTopic(): Promise<void> {
     for (const signal of (await this.signals?.poll()) ?? []) {
       try {
-        await this.incremental.act(signal);
+        await this.incremental.follow(signal);
       } catch (error) {
-        if (isConnectionLoss(error)) throw sourceError(error, this.settings);
+        if (isConnectionLoss(error)) throw this.failed(error);
         this.context.logger.error({ signal: signal.id, reason: String(error) }, 'a signal could not be followed');
       }
     }
