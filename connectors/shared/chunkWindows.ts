@@ -20,9 +20,18 @@ export interface ChunkWindow<P> {
 /** `P` is where the stream stands. */
 export class ChunkWindows<P> {
   private windows: ChunkWindow<P>[] = [];
+  /** Of the chunk of the table that was read last; null = none was. */
+  private chunkBytes: number | null = null;
 
   get count(): number {
     return this.windows.length;
+  }
+
+  /** Whether one more can be read: a table's chunks are taken to be as large as the one read last, and the first is read alone. */
+  hasRoom(maxCount: number, maxBytes: number): boolean {
+    const { length } = this.windows;
+    if (length === 0) return true;
+    return length < maxCount && this.chunkBytes !== null && (length + 1) * this.chunkBytes <= maxBytes;
   }
 
   get first(): ChunkWindow<P> | null {
@@ -39,6 +48,13 @@ export class ChunkWindows<P> {
 
   clear(): void {
     this.windows = [];
+    this.chunkBytes = null;
+  }
+
+  /** The first has been read. */
+  setFirst(chunk: RowChunk<P>): void {
+    this.windows[0]!.chunk = chunk;
+    this.chunkBytes = chunk.byteLength;
   }
 
   /** Takes note of what is published of the table. */

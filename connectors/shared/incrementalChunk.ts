@@ -33,6 +33,7 @@ export type Chunk<P> =
 export interface RowChunk<P> {
   readonly kind: 'rows';
   readonly rowCount: number;
+  readonly byteLength: number;
   /** Whether the stream has given all that the rows may miss. */
   isReached(place: P): boolean;
   /** Whether the rows are of no use any more, such as after a change of servers. */

@@ -15,6 +15,8 @@ import { namesTable, parseSignal, type Signal } from './signals.ts';
 import { TableSourceBatch } from './tableSourceBatch.ts';
 
 const EARLY_WAIT_MS = 20;
+/** Of chunks that are read at once. */
+const MAX_BYTES = 32 * 1024 * 1024;
 /** Some 25 seconds in all. */
 const SIGNAL_ATTEMPTS = 9;
 const SIGNAL_RETRY_MS = 100;
@@ -135,7 +137,7 @@ export abstract class IncrementalSnapshot<T, A, P> {
       const { first } = this.windows;
       if (first === null || first.chunk !== null) return;
       const chunk = await first.reading;
-      if (chunk.kind === 'rows') first.chunk = chunk;
+      if (chunk.kind === 'rows') this.windows.setFirst(chunk);
       else if (chunk.kind === 'none') this.endUnread(collection, chunk);
       else {
         await delay(EARLY_WAIT_MS, undefined, { signal }).catch(() => {});
@@ -157,7 +159,7 @@ export abstract class IncrementalSnapshot<T, A, P> {
   }
 
   private async openWindows(collection: Collection, ahead: A): Promise<void> {
-    while (this.windows.count < this.options.maxChunks) {
+    while (this.windows.hasRoom(this.options.maxChunks, MAX_BYTES)) {
       const last = this.windows.last?.bounds ?? null;
       if (last?.isLast) return;
       const { lastKey, maximumKey } = last ?? this.state;

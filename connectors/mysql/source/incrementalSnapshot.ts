@@ -111,6 +111,7 @@ export class IncrementalSnapshot extends Incremental<TableName, StreamPlace | nu
     return {
       kind: 'rows',
       rowCount: rows.reduce((sum, { count }) => sum + count, 0),
+      byteLength: rows.reduce((sum, { byteLength }) => sum + byteLength, 0),
       isReached: now => now !== null && isReached(high, now),
       isLost: now => now?.session !== place.session,
       publish: (changed, now) =>

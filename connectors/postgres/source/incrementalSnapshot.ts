@@ -134,6 +134,7 @@ export class IncrementalSnapshot extends Incremental<TableName, Uint32Array, Str
     return {
       kind: 'rows',
       rowCount: rows.reduce((sum, { count }) => sum + count, 0),
+      byteLength: rows.reduce((sum, { byteLength }) => sum + byteLength, 0),
       isReached: ({ mark }) => mark === id,
       publish: (changed, { position }) =>
         rows.map(some => chunkBatch(version, some, changed, position, this.common)).filter(batch => batch !== null),

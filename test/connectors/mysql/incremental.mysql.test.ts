@@ -153,17 +153,19 @@ for (const url of [undefined, MARIADB_URL]) {
     );
   });
 
-  test(`${server}: chunks are read at once over connections of their own, and published in the order of their keys`, async t => {
+  test(`${server}: chunks are read at once over connections of their own, if they are small, and published in the order of their keys`, async t => {
     const { harness, config, signal, isRunning } = await openSignalled(t, url);
     const { sql, name } = harness;
     const ids = Array.from({ length: ROWS }, (_, i) => i + 1);
-    await sql.query('CREATE TABLE o (id INT PRIMARY KEY)');
-    await sql.query('INSERT INTO o VALUES ?', [ids.map(id => [id])]);
-    const connections = async (maxThreads: number): Promise<number> => {
+    await sql.query('CREATE TABLE small (id INT PRIMARY KEY); CREATE TABLE large (id INT PRIMARY KEY, v LONGBLOB)');
+    await sql.query('INSERT INTO small VALUES ?', [ids.map(id => [id])]);
+    const largeIds = ids.slice(0, 20);
+    for (const id of largeIds) await sql.query('INSERT INTO large VALUES (?, REPEAT("x", 3000000))', [id]);
+    const connections = async (table: string, maxThreads: number, expected: readonly number[]): Promise<number> => {
       await harness.start({ ...config, 'incremental.snapshot.max.threads': String(maxThreads) });
       await harness.pollUntilStreaming();
-      const before = eventsOf(harness, 'o').length;
-      await signal('execute-snapshot', { 'data-collections': [`${name}.o`] });
+      const before = eventsOf(harness, table).length;
+      await signal('execute-snapshot', { 'data-collections': [`${name}.${table}`] });
       const { incremental } = harness.task as unknown as { incremental: { open: Set<unknown> } };
       let most = 0;
       const isReading = (): boolean => {
@@ -172,19 +174,20 @@ for (const url of [undefined, MARIADB_URL]) {
       };
       await harness.pollWhile(() => !isReading());
       await harness.pollWhile(isReading);
-      const read = eventsOf(harness, 'o').slice(before);
+      const read = eventsOf(harness, table).slice(before);
       assert.deepEqual(
         read.map(({ op, after }) => `${op} ${after!.id}`),
-        ids.map(id => `r ${id}`),
+        expected.map(id => `r ${id}`),
       );
       assert.equal(incremental.open.size, 0);
       harness.commit();
       await harness.stop();
       return most;
     };
-    assert.equal(await connections(1), 1);
-    const several = await connections(3);
+    assert.equal(await connections('small', 1, ids), 1);
+    const several = await connections('small', 3, ids);
     assert.ok(several >= 3 && several <= 4, `${several} connections`);
+    assert.equal(await connections('large', 3, largeIds), 1);
   });
 
   test(`${server}: keys that are numbers in floating point are read to their last digit`, async t => {
