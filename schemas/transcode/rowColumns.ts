@@ -27,6 +27,10 @@ export function columnOrder(fields: readonly Field[], columns: readonly ColumnLa
   });
 }
 
+/** Whether the columns of the fields, one after the other, follow each other in the row. */
+export const isRowOrder = (order: readonly number[]): boolean =>
+  order.every((column, at) => at === 0 || order[at - 1] < column);
+
 /** Columns behind the last one wanted are not looked at: a key is often the first column of many. */
 export const wantedColumns = (columns: readonly ColumnLayout[]): number =>
   columns.findLastIndex(column => column.field !== -1) + 1;

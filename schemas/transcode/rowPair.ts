@@ -5,7 +5,7 @@
  */
 import type { Field } from '../data/index.ts';
 import type { ColumnLayout, Layout, RowFormat } from './layout.ts';
-import { bitmapBytes, columnOrder, type RowLayout, structOf, wantedColumns } from './rowColumns.ts';
+import { bitmapBytes, columnOrder, isRowOrder, type RowLayout, structOf, wantedColumns } from './rowColumns.ts';
 import { int } from './sourceWriter.ts';
 
 const FEWEST_COLUMNS = 9;
@@ -25,7 +25,7 @@ export function rowPair(
   if (wantedColumns(columns) < FEWEST_COLUMNS || bitmapBytes(columns.length) > MOST_BITMAP_BYTES) return null;
   if (!columns.every((column, i) => isSame(column, before.columns[i]))) return null;
   const order = columnOrder(structOf(fields[at].schema).fields, columns);
-  return order.every((column, i) => i === 0 || order[i - 1] < column) ? [before, after] : null;
+  return isRowOrder(order) ? [before, after] : null;
 }
 
 function isSame(a: ColumnLayout, b: ColumnLayout): boolean {

@@ -5,7 +5,15 @@
 import { decimalScale, isDecimal, type Schema } from '../data/index.ts';
 import { columnSource, nullSource } from './columnSource.ts';
 import type { ColumnLayout, RowFormat } from './layout.ts';
-import { bitmapBytes, columnOrder, nullSubstitute, type RowLayout, structOf, wantedColumns } from './rowColumns.ts';
+import {
+  bitmapBytes,
+  columnOrder,
+  isRowOrder,
+  nullSubstitute,
+  type RowLayout,
+  structOf,
+  wantedColumns,
+} from './rowColumns.ts';
 import { layoutError, RowFault } from './rowErrors.ts';
 import { changedSource, sameNulls } from './rowPair.ts';
 import { int, type SourceWriter } from './sourceWriter.ts';
@@ -62,20 +70,16 @@ export class RowSource {
   /** What the row noted before has too is copied from the output; the other columns are written, each by itself. */
   private changed(schema: Schema, { format, columns }: RowLayout, wanted: readonly ColumnLayout[]): void {
     const fields = structOf(schema).fields;
-    const names: string[] = [];
-    for (let start = 0; start < wanted.length; start += COLUMNS_PER_FUNCTION) {
-      const name = this.writer.separate(() => {
-        this.writer.emitRaw('switch(c){');
-        wanted.slice(start, start + COLUMNS_PER_FUNCTION).forEach((column, n) => {
-          const at = start + n;
-          this.writer.emitRaw(`case ${int(at)}:{`);
-          this.column(format, column, at, column.field === -1 ? null : fields[column.field].schema, 'read');
-          this.writer.emit('break;}');
-        });
-        this.writer.emitRaw('}');
+    const names = this.separated(wanted, (part, start) => {
+      this.writer.emitRaw('switch(c){');
+      part.forEach((column, n) => {
+        const at = start + n;
+        this.writer.emitRaw(`case ${int(at)}:{`);
+        this.column(format, column, at, column.field === -1 ? null : fields[column.field].schema, 'read');
+        this.writer.emit('break;}');
       });
-      names.push(name);
-    }
+      this.writer.emitRaw('}');
+    });
     this.writer.emit('out.position=w;');
     this.writer.emit(
       `p=${this.writer.addChunk(changedSource(wanted.length, names, COLUMNS_PER_FUNCTION))}(s,i,out,p);`,
@@ -90,7 +94,7 @@ export class RowSource {
     const isInline = wanted.length <= INLINE_COLUMNS;
     if (!isInline) this.writer.emit('out.position=w;');
     if (this.isNoting) this.writer.emit('s.r0=p;s.e0=w;');
-    if (order.every((column, at) => at === 0 || order[at - 1] < column)) {
+    if (isRowOrder(order)) {
       this.chunked(isInline, wanted, (column, at) => {
         this.column(format, column, at, column.field === -1 ? null : fields[column.field].schema, 'read');
       });
@@ -112,14 +116,21 @@ export class RowSource {
       this.writer.flush();
       return;
     }
-    for (let start = 0; start < items.length; start += COLUMNS_PER_FUNCTION) {
-      const name = this.writer.separate(() => {
-        items.slice(start, start + COLUMNS_PER_FUNCTION).forEach((item, at) => {
-          emit(item, start + at);
-        });
+    const names = this.separated(items, (part, start) => {
+      part.forEach((item, at) => {
+        emit(item, start + at);
       });
-      this.writer.emit(`p=${name}(s,i,out,p);`);
+    });
+    for (const name of names) this.writer.emit(`p=${name}(s,i,out,p);`);
+  }
+
+  /** Names of functions, each of so many of the items; `start` is the place of the first. */
+  private separated<T>(items: readonly T[], emit: (part: readonly T[], start: number) => void): string[] {
+    const names: string[] = [];
+    for (let start = 0; start < items.length; start += COLUMNS_PER_FUNCTION) {
+      names.push(this.writer.separate(() => emit(items.slice(start, start + COLUMNS_PER_FUNCTION), start)));
     }
+    return names;
   }
 
   /**

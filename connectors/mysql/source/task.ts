@@ -128,7 +128,6 @@ export class MysqlSourceTask implements SourceTask {
       return;
     }
     await history?.create(context);
-    const joinAt = mode === 'initial_only' || stored.state === 'none' ? null : stored.position;
     if (mode === 'no_data') {
       const end = await readLogEnd(client, this.connector === 'mariadb');
       if (end === null) return;
@@ -139,7 +138,8 @@ export class MysqlSourceTask implements SourceTask {
       this.openStream(end);
       return;
     }
-    this.takeSnapshot(report, this.joinable(joinAt, report, history !== null));
+    const position = mode === 'initial_only' || stored.state === 'none' ? null : stored.position;
+    this.takeSnapshot(report, this.joinable(position, report, history !== null));
   }
 
   private prepareSchemaChanges(history: SchemaHistory | null): void {

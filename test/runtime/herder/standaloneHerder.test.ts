@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { ConnectError, type Logger } from '../../../runtime/api/index.ts';
-import { loadWorkerConfig } from '../../../runtime/config/loadWorkerConfig.ts';
 import { SecretMask } from '../../../runtime/config/secretMask.ts';
 import { StandaloneHerder } from '../../../runtime/herder/standalone/standaloneHerder.ts';
 import { WorkerMetrics } from '../../../runtime/metrics/workerMetrics.ts';
 import { waitUntil } from '../../services/waitUntil.ts';
+import { scriptedConfig } from './scriptedConfig.ts';
 import { lease, retriable, scriptOf } from './scriptedPlugin.ts';
 
 const silent = { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} };
@@ -33,16 +33,7 @@ async function startHerder(
   settings: Record<string, string> = {},
   { metrics = new WorkerMetrics(), logger = silent }: { metrics?: WorkerMetrics; logger?: Logger } = {},
 ): Promise<StandaloneHerder> {
-  const { config } = loadWorkerConfig({
-    flags: {
-      'data.dir': dataDir,
-      'task.threads': '0',
-      'key.converter': 'org.apache.kafka.connect.json.JsonConverter',
-      'value.converter': 'org.apache.kafka.connect.json.JsonConverter',
-      'errors.restart.delay.initial.ms': '5',
-      ...settings,
-    },
-  });
+  const config = scriptedConfig(dataDir, { 'errors.restart.delay.initial.ms': '5', ...settings });
   const herder = await StandaloneHerder.start({
     config,
     pluginModules: modules.map(path => new URL(path, import.meta.url).href),

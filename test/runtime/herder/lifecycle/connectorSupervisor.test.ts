@@ -4,7 +4,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { loadWorkerConfig } from '../../../../runtime/config/loadWorkerConfig.ts';
 import { SecretMask } from '../../../../runtime/config/secretMask.ts';
 import { herderParts, startWorker } from '../../../../runtime/herder/herderParts.ts';
 import { ConnectorSupervisor } from '../../../../runtime/herder/lifecycle/connectorSupervisor.ts';
@@ -16,6 +15,7 @@ import { internalTopicOptions } from '../../../../runtime/herder/stores/internal
 import { StatusStore } from '../../../../runtime/herder/stores/statusStore.ts';
 import { WorkerMetrics } from '../../../../runtime/metrics/workerMetrics.ts';
 import { waitUntil } from '../../../services/waitUntil.ts';
+import { scriptedConfig } from '../scriptedConfig.ts';
 import { scriptOf } from '../scriptedPlugin.ts';
 
 const silent = { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} };
@@ -32,14 +32,7 @@ interface Tested {
 
 async function supervised(t: TestContext, name: string): Promise<Tested> {
   const dataDir = await mkdtemp(join(tmpdir(), 'millrace-supervisor-'));
-  const { config } = loadWorkerConfig({
-    flags: {
-      'data.dir': dataDir,
-      'task.threads': '0',
-      'key.converter': 'org.apache.kafka.connect.json.JsonConverter',
-      'value.converter': 'org.apache.kafka.connect.json.JsonConverter',
-    },
-  });
+  const config = scriptedConfig(dataDir);
   const [metrics, secrets] = [new WorkerMetrics(), new SecretMask()];
   const pluginModules = modules.map(path => new URL(path, import.meta.url).href);
   const options = { config, pluginModules, workerId: 'test:1', metrics, secrets, logger: silent };
