@@ -31,7 +31,7 @@ up() {
   if env $settings bash "$here/$script" status >/dev/null 2>&1; then say "$name is already running"; return; fi
   say "starting $name"
   # shellcheck disable=SC2086
-  env $settings bash "$here/$script" start >&2
+  env $settings bash "$here/$script" start >&2 || return
   grep -qxF "$settings $script" "$started" || echo "$settings $script" >>"$started"
 }
 
@@ -40,17 +40,18 @@ start() {
   touch "$started"
   clients
   # What needs the system's own package manager goes one after the other, the rest beside it.
-  local lanes=() lane
+  local lanes=() lane failed=0
   { up "Kafka 4.3" "KAFKA_VERSION=4.3.1 KAFKA_PORT=9092" kafka.sh && up "schema registry" "REGISTRY_PORT=8081" schema-registry.sh; } &
   lanes+=($!)
   up "MySQL 9.7" "PORT=13306" mysql.sh &
   lanes+=($!)
   { up "Firebird 5.0" "PORT=13050 FB_MAJOR=5" firebird.sh && up "Firebird 4.0" "PORT=13040 FB_MAJOR=4" firebird.sh; } &
   lanes+=($!)
-  up "PostgreSQL 18" "PORT=15432 PG_VERSION=18" postgres.sh
-  up "PostgreSQL 15" "PORT=15433 PG_VERSION=15" postgres.sh
-  up "MariaDB 10.11" "PORT=13307" mariadb.sh
-  for lane in "${lanes[@]}"; do wait "$lane"; done
+  { up "PostgreSQL 18" "PORT=15432 PG_VERSION=18" postgres.sh && up "PostgreSQL 15" "PORT=15433 PG_VERSION=15" postgres.sh && up "MariaDB 10.11" "PORT=13307" mariadb.sh; } &
+  lanes+=($!)
+  # None is left starting behind one that failed.
+  for lane in "${lanes[@]}"; do wait "$lane" || failed=1; done
+  return $failed
 }
 
 stop() {
