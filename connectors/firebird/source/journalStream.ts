@@ -44,11 +44,15 @@ export interface StreamOptions {
 }
 
 interface HeldCommit {
+  readonly kind: 'commit';
   readonly block: JournalBlock;
   readonly transaction: OpenTransaction;
   /** Its events were handed on; event.format=journal. */
   isRead: boolean;
 }
+
+/** A block that is not dealt with before the database has told something. */
+type HeldBlock = HeldCommit | { readonly kind: 'cleanup'; readonly block: JournalBlock };
 
 export class JournalStream {
   readonly #options: StreamOptions;
@@ -64,8 +68,8 @@ export class JournalStream {
   /** event.format=journal: every event in its order, instead of changes at their commit. */
   readonly #classic: { readonly events: ClassicEvents; readonly documents: EventDocuments } | null;
   #publishing: AsyncGenerator<void> | null = null;
-  /** The block of a COMMIT that is not dealt with yet: whether it stands, and what its DDL left behind, the database must tell. */
-  #held: HeldCommit | null = null;
+  /** Whether a COMMIT stands, and what its DDL left behind, the database must tell, as it must which transactions a crash has ended. */
+  #held: HeldBlock | null = null;
   /** A block could not be read, or a transaction not be published to its end: what follows must not be, either. */
   #failure: { readonly error: unknown } | null = null;
   readonly #decisions: CommitDecisions;
@@ -149,7 +153,8 @@ export class JournalStream {
     }
     const held = this.#held;
     if (held !== null) {
-      if (!(await this.#settle(held))) return false;
+      const isSettled = held.kind === 'commit' ? await this.#settle(held) : await this.#cleanUp(held.block);
+      if (!isSettled) return false;
       this.#held = null;
       return true;
     }
@@ -213,8 +218,8 @@ export class JournalStream {
     const position = { sequence: this.#follower.sequence, offset: block.nextPosition };
     const isRewinding = comparePositions(position, this.#start) <= 0;
     if (number === 0) {
-      this.#readEvents(block, isRewinding, false);
-      if (!isRewinding) this.#dropAll();
+      if (isRewinding) this.#readEvents(block, true, false);
+      else this.#held = { kind: 'cleanup', block };
       return;
     }
     // Blocks of transactions that ended before the position are not needed, but the history goes on at their commits.
@@ -236,7 +241,7 @@ export class JournalStream {
     );
     if (transaction.statements.length > 0) this.#tables.altering.add(number);
     if (outcome === 'committed') {
-      this.#held = { block, transaction, isRead: false };
+      this.#held = { kind: 'commit', block, transaction, isRead: false };
       return;
     }
     if (this.#classic !== null && transaction.hasUnknownLayout) {
@@ -288,6 +293,18 @@ export class JournalStream {
     this.#options.onRolledBack();
     this.#readEvents(block, false, true);
     this.#drop(transaction);
+    return true;
+  }
+
+  /** The server was started after a crash; false where the database cannot tell yet who has lived on. */
+  async #cleanUp(block: JournalBlock): Promise<boolean> {
+    const alive = await this.#decisions.survivors(block, this.#follower.sequence, this.#open.values());
+    if (alive === null) return false;
+    this.#readEvents(block, false, false);
+    for (const transaction of this.#open.values()) {
+      if (alive.has(transaction.number)) transaction.isDoubted = true;
+      else this.#drop(transaction);
+    }
     return true;
   }
 
@@ -345,12 +362,6 @@ export class JournalStream {
     }
     this.#documentSequence = 0;
     if (sequence <= this.#start.sequence) this.#start = setBack(this.#start, sequence);
-  }
-
-  #dropAll(): void {
-    this.#open.clear();
-    this.#tables.altering.clear();
-    this.#held = null;
   }
 
   async #pathOf(sequence: number): Promise<string> {

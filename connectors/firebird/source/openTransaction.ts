@@ -36,6 +36,8 @@ export class OpenTransaction {
   readonly statements: string[] = [];
   /** Whether a record has a layout that was not known when its block was read. */
   hasUnknownLayout = false;
+  /** A crash of the server was read of since its last block, which it has lived through or not. */
+  isDoubted = false;
   /** Whether its first block was read. */
   readonly isWhole: boolean;
   #operations = 0;
@@ -51,6 +53,7 @@ export class OpenTransaction {
   /** Takes in a block: checks all of it, and tells what became of the transaction. */
   add(block: JournalBlock, sequence: number, place: RecordPlace, cache: BlockCache | null): Outcome {
     const { tables, isAltering } = place;
+    this.isDoubted = false;
     let ending: ControlCode | null = null;
     let [lastTable, lastLength] = ['', -1];
     const count = (table: string, start: number, end: number): void => {
