@@ -81,6 +81,8 @@ export interface SourceSettings {
   };
   readonly tombstones: boolean;
   readonly skippedOperations: ReadonlySet<string>;
+  /** Whether updates that change no published column are left out. */
+  readonly skipsUnchanged: boolean;
   readonly types: TypeSettings;
   readonly schemaNames: NameAdjustment;
   readonly fieldNames: NameAdjustment;
@@ -196,6 +198,7 @@ function settingsOf(config: Config, v: Values): SourceSettings {
     },
     tombstones: v['tombstones.on.delete'],
     skippedOperations: parseOperations(v['skipped.operations']),
+    skipsUnchanged: v['skip.messages.without.change'],
     types: {
       timePrecision: oneOf(v['time.precision.mode']),
       decimal: oneOf(v['decimal.handling.mode']),

@@ -30,7 +30,7 @@ const REFUSED: readonly {
   },
   { keys: /^custom\.metric\.tags$/, isSet: value => value !== '', why: 'not supported yet' },
   {
-    keys: /^(include\.unknown\.datatypes|skip\.messages\.without\.change|include\.schema\.comments)$/,
+    keys: /^(include\.unknown\.datatypes|include\.schema\.comments)$/,
     isSet: isGiven,
     why: 'not supported yet, and events would differ',
   },

@@ -169,6 +169,10 @@ export const sourceKeys = {
   'snapshot.delay.ms': number(0, 'Wait before the snapshot.'),
   'tombstones.on.delete': flag(true, 'Whether a delete is followed by a tombstone.'),
   'skipped.operations': text('t', 'Operations that are not published: c, u, d, t, or none.'),
+  'skip.messages.without.change': flag(
+    false,
+    'Whether updates that change no published column (column.include.list, column.exclude.list) are not published. The server has to send the old row: REPLICA IDENTITY FULL.',
+  ),
   'decimal.handling.mode': choice(['precise', 'string', 'double'], 'precise', 'Form of numeric and money values.'),
   'money.fraction.digits': number(2, 'Fraction digits of money values.'),
   'time.precision.mode': choice(

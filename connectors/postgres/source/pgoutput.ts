@@ -34,6 +34,7 @@ const XLOG_DATA = 0x77;
 const NOTICE = 0x4e;
 const NEW_ROW = 0x4e;
 const KEY_ROW = 0x4b;
+const OLD_ROW = 0x4f;
 /** More than there can be connections that wait for their commit to become visible. */
 export const RECENT_TRANSACTIONS = 4096;
 /** Values that are read from tables are large, and held in memory together. */
@@ -305,6 +306,9 @@ export class PgOutputDecoder {
     if (bytes[mark] !== NEW_ROW) throw malformed('U');
     let after = mark + 1;
     const isKeyChange = version.keyIndexes.length > 0 && columnsDiffer(bytes, view, before, after, version.keyIndexes);
+    if (this.settings.skipsUnchanged && kind === OLD_ROW && !isKeyChange) {
+      if (!columnsDiffer(bytes, view, before, after, version.publishedIndexes)) return;
+    }
     if (hasUnchanged(bytes, view, after)) {
       const tuple = fillUnchanged(bytes, view, before, after);
       if (isKeyChange && kind === KEY_ROW && isIncomplete(version, tuple)) {

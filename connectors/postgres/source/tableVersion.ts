@@ -44,6 +44,7 @@ export interface TableVersion {
   /** Number of columns of a row, and which of them make the key. */
   readonly columnCount: number;
   readonly keyIndexes: readonly number[];
+  readonly publishedIndexes: readonly number[];
   /** Columns asked for, in row order, and whether each has to be cast to text: what a snapshot selects. */
   readonly rowColumns: readonly { readonly name: string; readonly typeOid: number; readonly isPublished: boolean }[];
   readonly select: readonly { readonly name: string; readonly isText: boolean }[];
@@ -143,6 +144,7 @@ export function buildTableVersion(
     keyChangeLayout: streamed(rowLayout(POSITION.after, true)),
     columnCount: columns.length,
     keyIndexes,
+    publishedIndexes: published.map(column => columns.indexOf(column)),
     rowColumns: columns.map(column => ({
       name: column.name,
       typeOid: column.typeOid,

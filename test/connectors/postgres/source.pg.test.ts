@@ -254,6 +254,33 @@ INSERT INTO d VALUES (1, 1, repeat('a', 5000));
   assert.equal(big.get('d'), 'gone');
 });
 
+test('updates that change no published column are left out where it is asked for, and where the old row is whole', {
+  timeout: 60_000,
+}, async t => {
+  const harness = await SourceHarness.open(t, PG18_URL);
+  const columns = '(id integer PRIMARY KEY, v text, seen integer, big text)';
+  await harness.script(
+    `CREATE TABLE whole ${columns}; CREATE TABLE plain ${columns}; ALTER TABLE whole REPLICA IDENTITY FULL; ALTER TABLE whole ALTER big SET STORAGE EXTERNAL`,
+  );
+  await harness.start({
+    'snapshot.mode': 'no_data',
+    'skip.messages.without.change': 'true',
+    'column.exclude.list': 'public\\..*\\.seen',
+  });
+  await harness.pollUntilStreaming();
+  for (const table of ['whole', 'plain']) {
+    await harness.sql.query(`INSERT INTO ${table} VALUES (1, 'a', 0, repeat('x', 10000)), (2, NULL, 0, NULL)`);
+    await harness.sql.query(`UPDATE ${table} SET seen = seen + 1`);
+    await harness.sql.query(`UPDATE ${table} SET v = 'b' WHERE id = 2`);
+    await harness.sql.query(`UPDATE ${table} SET id = 3, seen = 9 WHERE id = 1`);
+  }
+  const seen = (table: string): string[] => changes(harness.records.filter(({ topic }) => topic.endsWith(table)));
+  await harness.pollWhile(async () => !seen('plain').includes('c 3'));
+  const moved = ['d 1', 'tombstone 1', 'c 3'];
+  assert.deepEqual(seen('whole'), ['c 1', 'c 2', 'u 2', ...moved]);
+  assert.deepEqual(seen('plain'), ['c 1', 'c 2', 'u 1', 'u 2', 'u 2', ...moved]);
+});
+
 test('all problems are reported at once, each with its code', { timeout: 60_000 }, async t => {
   const harness = await withTable(t, 1);
   const role = `role_${harness.name}`;
