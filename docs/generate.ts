@@ -1,6 +1,6 @@
 /**
- * Writes the parts of the documentation that come from code: docs/errors.md from the list of error codes, the table of docs/metrics.md, and option tables between
- * `<!-- options: … -->` and `<!-- /options -->` from configuration definitions. `npm run docs` writes; `npm run docs -- --check` only compares.
+ * Writes the parts of the documentation that come from code: docs/errors.md from the list of error codes, the table of docs/metrics.md, option tables between
+ * `<!-- options: … -->` and `<!-- /options -->` from configuration definitions, and between `<!-- errors: … -->` and `<!-- /errors -->` the codes that begin so. `npm run docs` writes; `npm run docs -- --check` only compares.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -44,16 +44,20 @@ function optionTable(keys: ConfigKeys): string {
   return ['| Key | Type | Default | Meaning |', '| --- | --- | --- | --- |', ...rows].join('\n');
 }
 
+function errorTable(prefix: string): string {
+  const codes = Object.entries(errorCodes).filter(([code]) => code.startsWith(prefix));
+  if (codes.length === 0) throw new Error(`no error code begins with ${prefix}`);
+  const rows = codes.map(([code, text]) => `| \`${code}\` | ${cell(text)} |`);
+  return ['| Code | Meaning, and what to do |', '| --- | --- |', ...rows].join('\n');
+}
+
 function errorsPage(): string {
-  const rows = Object.entries(errorCodes).map(([code, text]) => `| \`${code}\` | ${cell(text)} |`);
   return `# Error codes
 
 Every error that a user can see has a stable code, stands in the log, in the status trace and, where a request caused it, in the answer. It names
 connector, task, table and position where they are known. This page is made from \`schemas/errorCodes.ts\` by \`npm run docs\`.
 
-| Code | Meaning, and what to do |
-| --- | --- |
-${rows.join('\n')}
+${errorTable('')}
 `;
 }
 
@@ -88,7 +92,11 @@ function furtherTable(): string {
 async function withTables(text: string, module: string | null): Promise<string> {
   const plugins: readonly Plugin[] =
     module === null ? [] : ((await import(join(root, module))) as PluginModule).plugins;
-  return text.replace(
+  const withErrors = text.replace(
+    /(<!-- errors: (\S+) -->\n)[\s\S]*?(<!-- \/errors -->)/g,
+    (_, open: string, prefix: string, close: string) => `${open}\n${errorTable(prefix)}\n\n${close}`,
+  );
+  return withErrors.replace(
     /(<!-- options: (\S+) -->\n)[\s\S]*?(<!-- \/options -->)/g,
     (_, open: string, name: string, close: string) => {
       const keys = name === 'worker' ? workerKeys : plugins.find(p => p.className === name)?.configDef.keys;
