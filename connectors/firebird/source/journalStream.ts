@@ -7,7 +7,6 @@ import { ConnectError } from '../../../schemas/errors.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import { TransactionEvents } from '../../shared/transactionEvents.ts';
 import type { SourceSettings } from '../config.ts';
-import { ClassicEvents } from '../journal/classicEvents.ts';
 import type { JournalPosition } from '../journal/metadata.ts';
 import type { JournalBlock } from '../journal/segmentFile.ts';
 import { SEGMENT_HEADER_BYTES } from '../journal/segmentHeader.ts';
@@ -15,7 +14,7 @@ import { comparePositions, type TableHistory } from '../journal/tableHistory.ts'
 import { BlockCache } from './blockCache.ts';
 import { type AskCommitState, CommitDecisions } from './commitDecisions.ts';
 import { CommittedChanges } from './committedChanges.ts';
-import { EventDocuments } from './eventDocuments.ts';
+import { JournalEvents } from './journalEvents.ts';
 import { OpenTransaction } from './openTransaction.ts';
 import { type StreamPosition, toOffset } from './position.ts';
 import { RowBuffer } from './rowBuffer.ts';
@@ -65,8 +64,8 @@ export class JournalStream {
   readonly #changes: CommittedChanges;
   readonly #transactions: TransactionEvents | null;
   readonly #unseen: ReadonlySet<number>;
-  /** event.format=journal: every event in its order, instead of changes at their commit. */
-  readonly #classic: { readonly events: ClassicEvents; readonly documents: EventDocuments } | null;
+  /** Null = changes are published. */
+  readonly #events: JournalEvents | null;
   #publishing: AsyncGenerator<void> | null = null;
   /** Whether a COMMIT stands, and what its DDL left behind, the database must tell, as it must which transactions a crash has ended. */
   #held: HeldBlock | null = null;
@@ -76,7 +75,6 @@ export class JournalStream {
   readonly #cache = new BlockCache();
   #lastOffset = '';
   #lastGiven: SourceOffset | null = null;
-  #documentSequence = 0;
 
   constructor(options: StreamOptions, start: StreamPosition) {
     this.#options = options;
@@ -105,17 +103,7 @@ export class JournalStream {
       sequence => this.#pathOf(sequence),
     );
     this.#unseen = new Set(start.snapshot?.unseen);
-    this.#classic =
-      settings.format === 'debezium'
-        ? null
-        : {
-            events: new ClassicEvents(
-              this.#tables,
-              settings.dumpsBlobs,
-              settings.hasTableFilter ? settings.tables : null,
-            ),
-            documents: new EventDocuments(settings),
-          };
+    this.#events = settings.format === 'debezium' ? null : new JournalEvents(settings, this.#tables);
   }
 
   /** What there is, up to a bound; empty when there is nothing for now. The last batch has the offset. */
@@ -129,13 +117,12 @@ export class JournalStream {
       if (this.#bytes() === 0) throw error;
     }
     const { common } = this.#options;
-    const batches =
-      this.#classic?.documents.take(common, this.#follower.modifiedMs) ?? this.#batches.take(this.#rows.bytes);
+    const batches = this.#events?.take(common, this.#follower.modifiedMs) ?? this.#batches.take(this.#rows.bytes);
     if (this.#transactions !== null) batches.push(...this.#transactions.take());
     // Between transactions only: what is published in part is published again.
     if (this.#publishing !== null || this.#held !== null || this.#failure !== null) return batches;
     // Between segments only: those that a restart repeats it repeats whole.
-    if (this.#classic !== null && !this.#follower.isBetweenSegments) return batches;
+    if (this.#events !== null && !this.#follower.isBetweenSegments) return batches;
     const offset = this.#offset();
     const last = batches.at(-1);
     if (offset === null) return batches;
@@ -187,11 +174,11 @@ export class JournalStream {
 
   /** Whether there are events up to the end of a segment, where they may have an offset. */
   #endsDocuments(): boolean {
-    return this.#classic !== null && this.#bytes() > 0 && this.#held === null && this.#follower.isBetweenSegments;
+    return this.#events !== null && this.#bytes() > 0 && this.#held === null && this.#follower.isBetweenSegments;
   }
 
   #bytes(): number {
-    return this.#classic?.documents.length ?? this.#rows.length;
+    return this.#events?.length ?? this.#rows.length;
   }
 
   /** Null where it is the one given last. */
@@ -237,14 +224,14 @@ export class JournalStream {
       block,
       position.sequence,
       this.#tables.here,
-      this.#classic === null ? this.#cache : null,
+      this.#events === null ? this.#cache : null,
     );
     if (transaction.statements.length > 0) this.#tables.altering.add(number);
     if (outcome === 'committed') {
       this.#held = { kind: 'commit', block, transaction, isRead: false };
       return;
     }
-    if (this.#classic !== null && transaction.hasUnknownLayout) {
+    if (this.#events !== null && transaction.hasUnknownLayout) {
       await this.#options.learnFormats(this.#tables);
       transaction.hasUnknownLayout = false;
     }
@@ -252,24 +239,16 @@ export class JournalStream {
     if (outcome === 'rolled back') this.#drop(transaction);
   }
 
-  /** event.format=journal; a COMMIT that did not come about is the ROLLBACK that it became. */
   #readEvents(block: JournalBlock, isRewinding: boolean, isRolledBack: boolean): void {
-    if (this.#classic === null) return;
-    const { events, documents } = this.#classic;
+    const events = this.#events;
+    if (events === null) return;
     if (isRewinding) {
-      // A blob may go on behind the position.
-      events.read(block, () => {});
+      events.rewind(block);
       return;
     }
     const { header } = this.#follower;
-    const { sequence } = header;
-    if (sequence !== this.#documentSequence)
-      documents.beginSegment(comparePositions({ sequence, offset: SEGMENT_HEADER_BYTES }, this.#start) >= 0);
-    this.#documentSequence = sequence;
-    events.read(block, event => {
-      const isUndone = isRolledBack && event.event === 'COMMIT';
-      documents.add(header, isUndone ? { event: 'ROLLBACK', tnx: event.tnx } : event);
-    });
+    const beginning = { sequence: header.sequence, offset: SEGMENT_HEADER_BYTES };
+    events.read(block, header, comparePositions(beginning, this.#start) >= 0, isRolledBack);
   }
 
   /** Deals with a COMMIT; false where the database cannot tell yet. */
@@ -317,7 +296,7 @@ export class JournalStream {
     }
     if (transaction.hasUnknownLayout && !isSeen) await this.#options.learnFormats(this.#tables);
     this.#drop(transaction);
-    if (this.#classic !== null) return;
+    if (this.#events !== null) return;
     if (isSeen || !this.#isWhole(transaction, block)) return;
     const stamp = {
       tsMs: BigInt(this.#follower.modifiedMs),
@@ -360,7 +339,7 @@ export class JournalStream {
     for (const transaction of this.#open.values()) {
       if (transaction.blocks.at(-1)!.sequence >= sequence) this.#drop(transaction);
     }
-    this.#documentSequence = 0;
+    this.#events?.beginAgain();
     if (sequence <= this.#start.sequence) this.#start = setBack(this.#start, sequence);
   }
 
