@@ -21,6 +21,8 @@ export interface SourceBatch {
   readonly sourceOffset: SourceOffset | null;
   /** ms since the epoch at which the newest change of the batch was committed at the source, for lag; null = not known. */
   readonly sourceTimestampMs: number | null;
+  /** Its records are the source's own, such as a history that it reads again: transforms do not see them. */
+  readonly isOwn?: true;
   /** Headers that every record of the batch has. */
   readonly headers: readonly Header[];
   /** Further headers of single records, by index. */
@@ -45,6 +47,7 @@ export function plainBatch(options: {
   sourcePartition: SourcePartition;
   sourceOffset: SourceOffset | null;
   sourceTimestampMs?: number | null;
+  isOwn?: true;
 }): SourceBatch {
   const first = options.records[0];
   if (first === undefined) throw new TypeError('a batch needs at least one record');
@@ -58,6 +61,7 @@ export function plainBatch(options: {
     sourcePartition: options.sourcePartition,
     sourceOffset: options.sourceOffset,
     sourceTimestampMs: options.sourceTimestampMs ?? null,
+    ...(options.isOwn && { isOwn: true }),
     headers: [],
     record: index => options.records[index]!,
   };

@@ -249,11 +249,12 @@ export class SchemaChanges {
     };
   }
 
-  private batches(...lists: (readonly ConnectRecord[])[]): SourceBatch[] {
-    const { sourcePartition } = this.common;
-    return lists
-      .filter(records => records.length > 0 && (records[0]!.topic !== this.topic || this.settings.schemaChanges))
-      .map(records => plainBatch({ records, sourcePartition, sourceOffset: null }));
+  private batches(history: readonly ConnectRecord[], events: readonly ConnectRecord[]): SourceBatch[] {
+    const of = { sourcePartition: this.common.sourcePartition, sourceOffset: null };
+    const batches: SourceBatch[] = [];
+    if (history.length > 0) batches.push(plainBatch({ ...of, records: history, isOwn: true }));
+    if (events.length > 0 && this.settings.schemaChanges) batches.push(plainBatch({ ...of, records: events }));
+    return batches;
   }
 }
 

@@ -171,7 +171,7 @@ export class BatchEncoder {
       this.#stage = 'VALUE_CONVERTER';
       const { chain } = this.#options;
       record = batch.record(index);
-      if (chain !== null) {
+      if (chain !== null && !batch.isOwn) {
         this.#stage = 'TRANSFORMATION';
         record = chain.apply(record);
       }

@@ -119,6 +119,11 @@ test('a server of its own', { timeout: 180_000 }, async t => {
       ],
     );
     const history = harness.records.filter(({ topic }) => topic === `${harness.name}-history`);
+    const kept = harness.batches.filter(({ topic }) => topic === `${harness.name}-history`);
+    assert.ok(
+      kept.every(({ isOwn }) => isOwn === true),
+      'transforms leave it alone',
+    );
     harness.records.length = 0;
     await assert.rejects(harness.start(config), failsWith('MYSQL_SCHEMA_HISTORY', /has no history/));
     await harness.stop();

@@ -125,6 +125,20 @@ test('transforms run in order behind their predicates, and can drop records', as
   );
 });
 
+test('transforms do not see what a source keeps for itself', async t => {
+  const w = await TestWorker.start(t);
+  probe('history').onBatch = batch => {
+    if (batch.record(0).value === 'v1') Object.assign(batch, { isOwn: true });
+  };
+  const suffix = { transforms: 's', 'transforms.s.type': 'test.Suffix$Value', 'transforms.s.suffix': '!' };
+  await w.run('history', { ...counting, ...suffix, topic: 't', count: '3' });
+  const records = await w.read('t', 3);
+  assert.deepEqual(
+    records.map(r => r.value),
+    ['v0!', 'v1', 'v2!'],
+  );
+});
+
 const failing = { transforms: 'f', 'transforms.f.type': 'test.Suffix$Value', 'transforms.f.suffix': 'fail' };
 
 test('a failing transform ends the task, and the offset stays before its record', async t => {
