@@ -27,6 +27,8 @@ export interface Failure {
   readonly contents?: () => unknown;
   /** The task itself says that it is the record's fault. */
   readonly reportedByTask?: boolean;
+  /** It is a record that the source reads again: never to be left out. */
+  readonly isOwn?: boolean;
 }
 
 export type Recovered<T> = { readonly value: T } | { readonly skippedFor: unknown };
@@ -127,7 +129,8 @@ export class ErrorPolicy {
     this.#meter.set('last_error_timestamp', Date.now());
     const ofRecord = recordStages.has(failure.stage) || failure.reportedByTask === true;
     // A poll that fails names no record that could be left out: going on would hide a source that is gone.
-    const tolerated = this.toleratesAll && failure.stage !== 'TASK_POLL' && (ofRecord || isRetriable(failure.error));
+    const isOptional = failure.stage !== 'TASK_POLL' && failure.isOwn !== true;
+    const tolerated = this.toleratesAll && isOptional && (ofRecord || isRetriable(failure.error));
     this.#report(failure, tolerated);
     if (!tolerated) throw failure.error;
     this.#meter.add('total_records_skipped');

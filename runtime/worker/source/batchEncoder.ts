@@ -281,6 +281,7 @@ export class BatchEncoder {
       error: located(error, stage, { topic: batch.topic, position }),
       place: { topic: batch.topic, sourcePartition: batch.sourcePartition, sourceOffset: batch.sourceOffset },
       contents: () => batch.record(index),
+      ...(batch.isOwn && { isOwn: true }),
     };
   }
 

@@ -139,6 +139,20 @@ test('transforms do not see what a source keeps for itself', async t => {
   );
 });
 
+test('errors.tolerance=all does not leave out what a source keeps for itself', async t => {
+  const w = await TestWorker.start(t);
+  probe('kept').onBatch = batch => {
+    const record = batch.record(0);
+    if (record.value !== 'v0') Object.assign(batch, { record: () => ({ ...record, value: 'v'.repeat(2000) }) });
+    if (record.value === 'v2') Object.assign(batch, { isOwn: true });
+  };
+  const tolerant = { 'errors.tolerance': 'all', 'producer.override.max.request.size': '1000' };
+  const failure = await w.failure(await w.run('kept', { ...counting, ...tolerant, topic: 't', count: '4' }));
+  assert.match(failure.trace, /BROKER_RECORD_TOO_LARGE/);
+  const [position] = await w.worker.sourceOffsets('kept', {});
+  assert.deepEqual(position?.offset, { next: 2 });
+});
+
 const failing = { transforms: 'f', 'transforms.f.type': 'test.Suffix$Value', 'transforms.f.suffix': 'fail' };
 
 test('a failing transform ends the task, and the offset stays before its record', async t => {
