@@ -3,7 +3,7 @@
  * written once, whatever is killed. Whoever takes a partition raises its fence first; the transactions of a task that had it before then fail as a whole.
  * This is what the task knows of it; the statements are the sink's.
  */
-import { ConnectError, type SinkBatch, type TopicPartition } from '../../runtime/api/index.ts';
+import { ConnectError, partitionOf, type SinkBatch, type TopicPartition } from '../../runtime/api/index.ts';
 import type { RowLog } from './rowLog.ts';
 
 /** A partition that this task holds. */
@@ -66,7 +66,7 @@ export class OffsetLedger {
 
   /** The index of the first record that was not taken before; the batch counts as taken from now on. */
   take(batch: SinkBatch): number {
-    const held = this.#heldBy(batch);
+    const held = this.#heldBy(partitionOf(batch));
     const from = held.taken;
     held.taken = Math.max(from, batch.offset(batch.count - 1) + 1);
     let [low, high] = [0, batch.count];
@@ -86,7 +86,7 @@ export class OffsetLedger {
       if (origin === seen) continue;
       seen = origin;
       const batch = log.origins[origin] as SinkBatch;
-      const held = this.#heldBy(batch);
+      const held = this.#heldBy(partitionOf(batch));
       const next = batch.offset(log.originIndexes[row]!) + 1;
       advances.set(held, Math.max(next, advances.get(held) ?? 0));
     }

@@ -1,5 +1,5 @@
 /** Appends the records of a run to a row log: a tuple of column bytes each, by plan, without an object per row. */
-import { ConnectError } from '../../runtime/api/index.ts';
+import { ConnectError, partitionOf } from '../../runtime/api/index.ts';
 import type { UnavailableValue } from './changeEnvelope.ts';
 import { Change, type ChangeRun } from './changeRun.ts';
 import { ColumnTooNarrow } from './columnTooNarrow.ts';
@@ -213,6 +213,5 @@ const deletesOff = (change: Change): ConnectError =>
 
 function unfit(error: unknown, run: ChangeRun, plan: RowPlan, i: number): ConnectError {
   if (!(error instanceof ConnectError)) throw error;
-  const { topic, partition } = run.batch;
-  return error.at({ topic, partition, offset: run.batch.offset(run.from + i), table: plan.table.name });
+  return error.at({ ...partitionOf(run.batch), offset: run.batch.offset(run.from + i), table: plan.table.name });
 }

@@ -4,6 +4,7 @@ import {
   type Config,
   type ConfigError,
   ConnectError,
+  partitionOf,
   type SinkBatch,
   type SinkTask,
   type SinkTaskContext,
@@ -138,8 +139,8 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
    */
   #tableName(run: ChangeRun, i: number): TableName | null {
     const fields = this.#needs.sourceFields;
-    const { topic, partition } = run.batch;
-    const place = `${topic}-${partition}`;
+    const { topic, originalTopic, partition } = run.batch;
+    const place = `${originalTopic}-${partition}`;
     if (fields.length > 0 && run.changes[i] === Change.tombstone) return this.#lastNames.get(place) ?? null;
     const name = tableNameOf(topic, field => run.sources[fields.indexOf(field)]?.[i], this.#settings.tableName);
     if (fields.length > 0) this.#lastNames.set(place, name);
@@ -173,7 +174,6 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
 
   /** Before a table is made for them, which would have no key either. */
   async #putKeyless(run: ChangeRun, from: number, to: number, name: TableName): Promise<void> {
-    const { topic, partition } = run.batch;
     for (let i = from; i < to; i++) {
       if (!isRowChange(run.changes[i]!)) {
         await this.#encodeRange(run, i, i + 1, name);
@@ -181,7 +181,7 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
       }
       const index = run.from + i;
       this.#context.metrics.count('rejected_records');
-      const place = { topic, partition, offset: run.batch.offset(index), table: name.table };
+      const place = { ...partitionOf(run.batch), offset: run.batch.offset(index), table: name.table };
       const error = new ConnectError(
         'SINK_KEY_MISSING',
         `the record has no key, which pk.mode=record_key and insert.mode=${this.#settings.insertMode} need; give its source a key, or set pk.mode=none and insert.mode=insert to take it as a new row`,
@@ -214,7 +214,7 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
       const batch = origin as SinkBatch;
       const offset = batch.offset(index);
       for (const [partition, position] of safe)
-        if (isSamePartition(partition, batch) && offset < position) safe.set(partition, offset);
+        if (isSamePartition(partition, partitionOf(batch)) && offset < position) safe.set(partition, offset);
     }
     return safe;
   }
@@ -231,7 +231,9 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
   async close(partitions: readonly TopicPartition[] = []): Promise<void> {
     if (!this.#context.signal.aborted) await this.#failing(() => this.#lanes!.drain());
     // They come again, to whoever has the partition then.
-    this.#lanes!.forgetHeld(origin => partitions.some(partition => isSamePartition(partition, origin as SinkBatch)));
+    this.#lanes!.forgetHeld(origin =>
+      partitions.some(partition => isSamePartition(partition, partitionOf(origin as SinkBatch))),
+    );
     this.#ledger?.release(partitions);
   }
 

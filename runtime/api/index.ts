@@ -8,7 +8,7 @@ export type * from './converterPlugin.ts';
 export type * from './logger.ts';
 export * from './plugin.ts';
 export type * from './record.ts';
-export type * from './sinkBatch.ts';
+export * from './sinkBatch.ts';
 export * from './sourceBatch.ts';
 export type * from './taskMetrics.ts';
 export type * from './transform.ts';

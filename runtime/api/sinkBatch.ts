@@ -1,10 +1,23 @@
 import type { ValueDecoder } from '../../schemas/converter.ts';
 import type { Schema } from '../../schemas/data/index.ts';
+import type { TopicPartition } from './connector.ts';
 import type { SinkRecord } from './record.ts';
+
+/** Where a batch was read. */
+export const partitionOf = ({
+  originalTopic: topic,
+  partition,
+}: Pick<SinkBatch, 'originalTopic' | 'partition'>): TopicPartition => ({
+  topic,
+  partition,
+});
 
 /** Records of one topic partition, in offset order, that share key schema and value schema (a null value goes with any). */
 export interface SinkBatch {
+  /** As transforms have named it. */
   readonly topic: string;
+  /** Where the records were read: what offsets are about. */
+  readonly originalTopic: string;
   readonly partition: number;
   readonly keySchema: Schema | null;
   readonly valueSchema: Schema | null;

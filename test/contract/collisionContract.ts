@@ -15,11 +15,20 @@ export function collisionContract(name: string, open: () => Promise<Orders>): vo
     });
     after(() => orders[Symbol.asyncDispose]());
 
-    const put = (run: SinkRun, records: readonly TestRecord[], firstOffset: number, of = topic, schema = flatSchema) =>
-      run.task.put([plainSinkBatch({ topic: of, firstOffset, keySchema, valueSchema: schema }, records)]);
+    /** Topics have other names than those that were read, as transforms give them; offsets are about these. */
+    const put = (
+      run: SinkRun,
+      records: readonly TestRecord[],
+      firstOffset: number,
+      of = topic,
+      schema = flatSchema,
+    ) => {
+      const names = { topic: of, originalTopic: `read.${of}` };
+      return run.task.put([plainSinkBatch({ ...names, firstOffset, keySchema, valueSchema: schema }, records)]);
+    };
     /** What may be committed of `orders`, where `position` is the next offset. */
     const safe = async (run: SinkRun, position: number): Promise<number> => {
-      const partition: TopicPartition = { topic, partition: 0 };
+      const partition: TopicPartition = { topic: `read.${topic}`, partition: 0 };
       return (await run.task.preCommit!(new Map([[partition, position]]))).get(partition)!;
     };
     const remove = (id: bigint): TestRecord => ({ key: new Struct(keySchema, [id]), value: null });

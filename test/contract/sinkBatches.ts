@@ -14,6 +14,8 @@ export interface TestRecord {
 
 export interface BatchOptions {
   readonly topic: string;
+  /** Where they were read, if transforms have renamed the topic. */
+  readonly originalTopic?: string;
   readonly partition?: number;
   readonly firstOffset?: number;
   readonly keySchema: Schema | null;
@@ -22,7 +24,7 @@ export interface BatchOptions {
 
 /** A batch as a chain of transforms leaves it: plain records, no bytes. */
 export function plainSinkBatch(options: BatchOptions, records: readonly TestRecord[]): SinkBatch {
-  const { topic, partition = 0, firstOffset = 0, keySchema, valueSchema } = options;
+  const { topic, originalTopic = topic, partition = 0, firstOffset = 0, keySchema, valueSchema } = options;
   const record = (i: number): SinkRecord => ({
     topic,
     partition,
@@ -32,12 +34,13 @@ export function plainSinkBatch(options: BatchOptions, records: readonly TestReco
     value: records[i]!.value,
     timestamp: 1_700_000_000_000 + i,
     headers: records[i]!.headers ?? [],
-    originalTopic: topic,
+    originalTopic,
     originalPartition: partition,
     originalOffset: firstOffset + i,
   });
   return {
     topic,
+    originalTopic,
     partition,
     keySchema,
     valueSchema,

@@ -7,6 +7,7 @@ import type {
   SinkRecord,
   SinkTask,
   SinkTaskContext,
+  TopicPartition,
 } from '../../runtime/api/index.ts';
 
 export interface SinkRun extends AsyncDisposable {
@@ -73,7 +74,7 @@ export async function startSink(task: SinkTask, config: Config, options: StartOp
     seeks,
     deliver: async (...batches) => {
       await opened.put(batches);
-      const tops = batches.map(b => [{ topic: b.topic, partition: b.partition }, b.offset(b.count - 1) + 1] as const);
+      const tops = batches.map(b => [partitionOf(b), b.offset(b.count - 1) + 1] as const);
       await task.preCommit?.(new Map(tops));
     },
     abort: stop,
@@ -81,13 +82,15 @@ export async function startSink(task: SinkTask, config: Config, options: StartOp
   };
 }
 
+const partitionOf = ({ originalTopic: topic, partition }: SinkBatch): TopicPartition => ({ topic, partition });
+
 /** Opens partitions when their first batches come. */
 function openingPartitions(task: SinkTask): SinkTask {
   const open = new Set<string>();
   return {
     start: (config, context) => task.start(config, context),
     async put(batches) {
-      for (const { topic, partition } of batches) {
+      for (const { topic, partition } of batches.map(partitionOf)) {
         const id = `${partition}:${topic}`;
         if (!open.has(id)) await task.open?.([{ topic, partition }]);
         open.add(id);

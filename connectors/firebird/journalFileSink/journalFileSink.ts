@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import {
   type Config,
   ConnectError,
+  partitionOf,
   type SinkBatch,
   type SinkConnector,
   type SinkTask,
@@ -58,7 +59,7 @@ export class JournalFileSinkTask implements SinkTask {
 
   async put(batches: readonly SinkBatch[]): Promise<void> {
     for (const batch of batches) {
-      const partition = `${batch.topic}-${batch.partition}`;
+      const partition = `${batch.originalTopic}-${batch.partition}`;
       for (let i = 0; i < batch.count; i++) await this.#add(partition, batch, i);
     }
   }
@@ -69,7 +70,7 @@ export class JournalFileSinkTask implements SinkTask {
     const header = HEADER.exec(text);
     if (header === null || !text.endsWith(JOURNAL_DOCUMENT_END)) {
       const error = new ConnectError('SINK_VALUE_UNUSABLE', 'the value is not a document of Firebird journal events', {
-        place: { topic: batch.topic, partition: batch.partition, offset: batch.offset(index) },
+        place: { ...partitionOf(batch), offset: batch.offset(index) },
       });
       await this.#context.reportErrantRecord(record, error);
       return;

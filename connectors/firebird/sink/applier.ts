@@ -2,7 +2,7 @@
  * Writes rows of a log to the target: folds them by key, groups them by shape, and sends each group through the server's batch interface, all in one
  * transaction; with exactly-once the offsets move in it too.
  */
-import { ConnectError, type SinkBatch, type SinkTaskContext } from '../../../runtime/api/index.ts';
+import { ConnectError, partitionOf, type SinkBatch, type SinkTaskContext } from '../../../runtime/api/index.ts';
 import type { FlushTarget } from '../../shared/flushLane.ts';
 import { type FoldRules, type FoldStep, foldRows } from '../../shared/foldRows.ts';
 import type { Advance } from '../../shared/offsetLedger.ts';
@@ -125,7 +125,7 @@ export class Applier implements FlushTarget {
       'SINK_RECORD_REJECTED',
       `the target refused the record: ${reasonOf(error)}; correct the record or the table, or send such records to a dead letter queue with errors.tolerance=all`,
       // No cause: its reason is in the message, and the rest of it holds values of the row.
-      { place: { topic: of.topic, partition: of.partition, offset: of.offset(index), table: table.name } },
+      { place: { ...partitionOf(of), offset: of.offset(index), table: table.name } },
     );
     await this.#context.reportErrantRecord(of.record(index), refused);
   }

@@ -3,7 +3,13 @@
  * update that leaves columns out is an UPDATE; for those that find no row, what is known of it is inserted.
  */
 import type { Connection, ResultSetHeader } from 'mysql2/promise';
-import { ConnectError, type SinkBatch, type SinkTaskContext, type TaskMetrics } from '../../../runtime/api/index.ts';
+import {
+  ConnectError,
+  partitionOf,
+  type SinkBatch,
+  type SinkTaskContext,
+  type TaskMetrics,
+} from '../../../runtime/api/index.ts';
 import type { FlushTarget } from '../../shared/flushLane.ts';
 import { type FoldRules, type FoldStep, foldRows } from '../../shared/foldRows.ts';
 import type { Advance } from '../../shared/offsetLedger.ts';
@@ -212,8 +218,7 @@ export class Applier implements FlushTarget {
       {
         // No cause: its reason is in the message, and the rest of it holds values of the row.
         place: {
-          topic: batch.topic,
-          partition: batch.partition,
+          ...partitionOf(batch),
           offset: batch.offset(index),
           table: table.name,
           column: refusedColumn(error, table.columns),

@@ -4,7 +4,13 @@
  * more try without COPY, and a number of flushes without it.
  */
 import type { Client } from 'pg';
-import { ConnectError, type SinkBatch, type SinkTaskContext, type TaskMetrics } from '../../../runtime/api/index.ts';
+import {
+  ConnectError,
+  partitionOf,
+  type SinkBatch,
+  type SinkTaskContext,
+  type TaskMetrics,
+} from '../../../runtime/api/index.ts';
 import type { FlushTarget } from '../../shared/flushLane.ts';
 import { type FoldRules, type FoldStep, foldRows } from '../../shared/foldRows.ts';
 import type { Advance, OffsetLedger } from '../../shared/offsetLedger.ts';
@@ -229,8 +235,7 @@ export class Applier implements FlushTarget {
       {
         // No cause: its reason is in the message, and the rest of it holds values of the row.
         place: {
-          topic: batch.topic,
-          partition: batch.partition,
+          ...partitionOf(batch),
           offset: batch.offset(index),
           table: table.name,
           column: refusedColumn(

@@ -1,7 +1,7 @@
 /** Batches as a sink task gets them: a stretch of a fetch as it lies in the log, decoded on demand; or plain records after transforms. */
 import type { HeaderConverter, ValueDecoder } from '../../../schemas/converter.ts';
 import type { Schema } from '../../../schemas/data/index.ts';
-import { asConnectError, type Header, type SinkBatch, type SinkRecord } from '../../api/index.ts';
+import { asConnectError, type Header, partitionOf, type SinkBatch, type SinkRecord } from '../../api/index.ts';
 import { decodeHeaders, type RecordColumns } from '../../broker/records/index.ts';
 
 /** Leads from a record back to its original bytes. Enumerable, so that a transform's copy of the record keeps it. */
@@ -63,6 +63,7 @@ export function sinkRecord(
 /** Records [from, to) of a fetched partition, which one key decoder and one value decoder serve. */
 export class WireSinkBatch implements SinkBatch {
   readonly topic: string;
+  readonly originalTopic: string;
   readonly partition: number;
   readonly keySchema: Schema | null;
   readonly valueSchema: Schema | null;
@@ -85,6 +86,7 @@ export class WireSinkBatch implements SinkBatch {
     this.#from = from;
     this.#headerConverter = headerConverter;
     this.topic = columns.topic;
+    this.originalTopic = columns.topic;
     this.partition = columns.partition;
     this.keySchema = keyDecoder?.schema ?? null;
     this.valueSchema = valueDecoder?.schema ?? null;
@@ -122,14 +124,14 @@ export class WireSinkBatch implements SinkBatch {
       const headers = readHeaders(columns, i, this.#headerConverter);
       return sinkRecord(columns, i, key, this.keySchema, value, this.valueSchema, headers);
     } catch (error) {
-      const { topic, partition } = this;
-      throw asConnectError(error, 'CONVERTER_FAILED').at({ topic, partition, offset: this.offset(index) });
+      throw asConnectError(error, 'CONVERTER_FAILED').at({ ...partitionOf(this), offset: this.offset(index) });
     }
   }
 }
 
 export class PlainSinkBatch implements SinkBatch {
   readonly topic: string;
+  readonly originalTopic: string;
   readonly partition: number;
   readonly keySchema: Schema | null;
   readonly valueSchema: Schema | null;
@@ -140,6 +142,7 @@ export class PlainSinkBatch implements SinkBatch {
     const [first] = records;
     this.#records = records;
     this.topic = first!.topic;
+    this.originalTopic = first!.originalTopic;
     this.partition = first!.originalPartition;
     this.keySchema = records.find(r => r.keySchema !== null)?.keySchema ?? null;
     this.valueSchema = records.find(r => r.valueSchema !== null)?.valueSchema ?? null;

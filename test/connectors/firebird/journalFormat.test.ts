@@ -23,6 +23,7 @@ const TOPIC = 'p';
 function sinkBatch(records: readonly ConnectRecord[], from: number): SinkBatch {
   return {
     topic: TOPIC,
+    originalTopic: TOPIC,
     partition: 0,
     keySchema: null,
     valueSchema: STRING,

@@ -57,6 +57,16 @@ describe('exactly once', () => {
     assert.deepEqual(await ids(table), upTo(12));
   });
 
+  it('keeps the offsets of the topic that was read, whatever a transform makes of its name', async () => {
+    const table = await create();
+    await using run = await startSink(sinkPlugin.createTask(), config(table));
+    await run.deliver({ ...rows(0, 5), originalTopic: 'read.once' });
+    await using next = await startSink(sinkPlugin.createTask(), config(table));
+    await next.deliver({ ...rows(0, 7), originalTopic: 'read.once' });
+    assert.equal(next.seeks.get('0:read.once'), 5);
+    assert.deepEqual(await ids(table), upTo(7));
+  });
+
   it('does not let a task write whose partition another has', async () => {
     const table = await create();
     await using old = await startSink(sinkPlugin.createTask(), config(table));
