@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import type { Config, SinkTask } from '../../runtime/api/index.ts';
 import { type ParallelRow, parallelBatch, parallelEvent } from './parallelRecords.ts';
 import type { TestRecord } from './sinkBatches.ts';
-import { startSink } from './sinkHarness.ts';
+import { settled, startSink } from './sinkHarness.ts';
 import type { SqlTarget } from './sqlTarget.ts';
 
 export interface ParallelSubject {
@@ -56,7 +56,7 @@ export function parallelContract(name: string, open: () => Promise<ParallelSubje
         await run.task.put([await parallelBatch(records.slice(from, from + 400), from)]);
         most = Math.max(most, await subject.connections());
       }
-      await run.task.preCommit!(new Map());
+      await settled(run, { topic: 'parallel', partition: 0 }, records.length);
       for (const [table, rows] of expected) {
         const found = await subject.target.rows(`select id, v, parent from ${table} order by id`);
         assert.deepEqual(

@@ -82,6 +82,22 @@ export async function startSink(task: SinkTask, config: Config, options: StartOp
   };
 }
 
+const SETTLE_TIMEOUT_MS = 20_000;
+
+/** Waits until no row before `end` is held back: what one connection has made room for, another one tries again a while later. */
+export async function settled({ task }: SinkRun, partition: TopicPartition, end: number): Promise<void> {
+  const safe = async (): Promise<number> => {
+    await task.put([]);
+    return (await task.preCommit!(new Map([[partition, end]]))).get(partition)!;
+  };
+  for (const deadline = Date.now() + SETTLE_TIMEOUT_MS; ; ) {
+    const position = await safe();
+    if (position === end) return;
+    if (Date.now() > deadline) throw new Error(`rows are held back from ${position} on`);
+    await new Promise(resolve => setTimeout(resolve, 20));
+  }
+}
+
 const partitionOf = ({ originalTopic: topic, partition }: SinkBatch): TopicPartition => ({ topic, partition });
 
 /** Opens partitions when their first batches come. */
