@@ -29,7 +29,7 @@ export interface SinkBatch {
   timestamp(index: number): number;
   /** Record `index` as plain values; decoded at each call. Throws ConnectError CONVERTER_FAILED for malformed bytes. */
   record(index: number): SinkRecord;
-  /** The serialized form, where no transform stands between: the fast path for sinks that read columns. */
+  /** The serialized form, where no transform stands between but such that rename topics: the fast path for sinks that read columns. */
   readonly wire?: {
     readonly bytes: Uint8Array;
     /** Record i's key is bytes[keyStarts[i], keyEnds[i]); keyStarts[i] = -1 for null. Values likewise. */

@@ -7,11 +7,15 @@ export interface Transformation {
   configure(config: Config): void;
   /** The new record, or null to drop it. The record given is not changed. */
   apply<R extends ConnectRecord>(record: R): R | null;
+  /** Where a transform changes the topic alone, and by its name alone: the new name. Then batches need not be taken apart for it. */
+  route?(topic: string): string;
   close?(): void;
 }
 export interface Predicate {
   configure(config: Config): void;
   test(record: ConnectRecord): boolean;
+  /** Where it asks for the topic alone: whether records of that topic match. */
+  testTopic?(topic: string): boolean;
   close?(): void;
 }
 export interface ConfigData {

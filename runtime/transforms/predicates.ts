@@ -34,7 +34,10 @@ class TopicNameMatches implements Predicate {
     this.#pattern = fullMatch('TopicNameMatches', 'pattern', settings(topicDef, config).pattern);
   }
   test(record: ConnectRecord): boolean {
-    return this.#pattern.test(record.topic);
+    return this.testTopic(record.topic);
+  }
+  testTopic(topic: string): boolean {
+    return this.#pattern.test(topic);
   }
 }
 

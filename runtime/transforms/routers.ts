@@ -20,8 +20,12 @@ class RegexRouter implements Transformation {
     this.#replacement = values.replacement;
   }
   apply<R extends ConnectRecord>(record: R): R {
-    const match = this.#regex.exec(record.topic);
-    return match === null ? record : { ...record, topic: expandReplacement(this.#replacement, match) };
+    const topic = this.route(record.topic);
+    return topic === record.topic ? record : { ...record, topic };
+  }
+  route(topic: string): string {
+    const match = this.#regex.exec(topic);
+    return match === null ? topic : expandReplacement(this.#replacement, match);
   }
 }
 

@@ -12,6 +12,7 @@ interface Link {
 export class TransformChain {
   readonly #links: readonly Link[];
   readonly #predicates: readonly Predicate[];
+  readonly #routes = new Map<string, string | null>();
   /** Class of the transform that ran last: where an error came from. */
   runningClass = '';
 
@@ -54,6 +55,27 @@ export class TransformChain {
       if (current === null) return null;
     }
     return current;
+  }
+
+  /** What becomes of a topic whose records keep all else; null = each record has to be looked at. */
+  route(topic: string): string | null {
+    let routed = this.#routes.get(topic);
+    if (routed === undefined) this.#routes.set(topic, (routed = this.#routed(topic)));
+    return routed;
+  }
+
+  #routed(topic: string): string | null {
+    for (const { transformation, predicate, negate } of this.#links) {
+      if (predicate !== null) {
+        const matches = predicate.testTopic?.(topic);
+        if (matches === undefined) return null;
+        if (matches === negate) continue;
+      }
+      const routed = transformation.route?.(topic);
+      if (routed === undefined) return null;
+      topic = routed;
+    }
+    return topic;
   }
 
   close(): void {

@@ -43,10 +43,13 @@ export class BatchReader {
   }
 
   async read(columns: RecordColumns): Promise<SinkBatch[]> {
-    return this.#options.chain === null ? this.#readRuns(columns) : this.#readRecords(columns, this.#options.chain);
+    const { chain } = this.#options;
+    const topic = chain === null ? columns.topic : chain.route(columns.topic);
+    return topic === null ? this.#readRecords(columns, chain!) : this.#readRuns(columns, topic);
   }
 
-  async #readRuns(columns: RecordColumns): Promise<SinkBatch[]> {
+  /** `topic` is the name that the batches get. */
+  async #readRuns(columns: RecordColumns, topic: string): Promise<SinkBatch[]> {
     const batches: SinkBatch[] = [];
     const check = this.#options.policy.toleratesAll;
     let from = 0;
@@ -54,7 +57,7 @@ export class BatchReader {
     let value: ValueDecoder | null = null;
     const endRun = (to: number): void => {
       const { header } = this.#options.converters;
-      if (to > from) batches.push(new WireSinkBatch(columns, from, to, key, value, header.converter));
+      if (to > from) batches.push(new WireSinkBatch(columns, topic, from, to, key, value, header.converter));
       key = null;
       value = null;
     };

@@ -60,7 +60,7 @@ export function sinkRecord(
   };
 }
 
-/** Records [from, to) of a fetched partition, which one key decoder and one value decoder serve. */
+/** Records [from, to) of a fetched partition, which one key decoder and one value decoder serve, under the name `topic`. */
 export class WireSinkBatch implements SinkBatch {
   readonly topic: string;
   readonly originalTopic: string;
@@ -76,6 +76,7 @@ export class WireSinkBatch implements SinkBatch {
 
   constructor(
     columns: RecordColumns,
+    topic: string,
     from: number,
     to: number,
     keyDecoder: ValueDecoder | null,
@@ -85,7 +86,7 @@ export class WireSinkBatch implements SinkBatch {
     this.#columns = columns;
     this.#from = from;
     this.#headerConverter = headerConverter;
-    this.topic = columns.topic;
+    this.topic = topic;
     this.originalTopic = columns.topic;
     this.partition = columns.partition;
     this.keySchema = keyDecoder?.schema ?? null;
@@ -122,7 +123,8 @@ export class WireSinkBatch implements SinkBatch {
       const key = decodeKey(columns, i, keyDecoder);
       const value = decodeValue(columns, i, valueDecoder);
       const headers = readHeaders(columns, i, this.#headerConverter);
-      return sinkRecord(columns, i, key, this.keySchema, value, this.valueSchema, headers);
+      const record = sinkRecord(columns, i, key, this.keySchema, value, this.valueSchema, headers);
+      return this.topic === columns.topic ? record : { ...record, topic: this.topic };
     } catch (error) {
       throw asConnectError(error, 'CONVERTER_FAILED').at({ ...partitionOf(this), offset: this.offset(index) });
     }

@@ -54,27 +54,34 @@ export class BatchEncoder {
   /** Appends all records of the batch. Rejects where a record, or the way to its topic, fails for good. */
   async encode(batch: SourceBatch): Promise<void> {
     if (batch.count === 0) return;
-    if (this.#options.chain === null && batch.wire !== undefined && batch.recordHeaders === undefined) {
-      if (!(await this.#load(batch, batch, batch.count))) return;
-      const rows = this.#rowEncoders(batch, batch.wire);
-      if (rows !== null) return this.#encodeRows(batch, batch.wire, rows);
+    const topic = this.#routed(batch);
+    if (topic !== null && batch.wire !== undefined && batch.recordHeaders === undefined) {
+      const { keySchema, valueSchema } = batch;
+      if (!(await this.#load(batch, { topic, keySchema, valueSchema }, batch.count))) return;
+      const rows = this.#rowEncoders(topic, batch, batch.wire);
+      if (rows !== null) return this.#encodeRows(topic, batch, batch.wire, rows);
     }
     return this.#encodeRecords(batch);
   }
 
+  /** The topic to write to; null where transforms have to see the records. */
+  #routed(batch: SourceBatch): string | null {
+    const { chain } = this.#options;
+    return chain === null || batch.isOwn ? batch.topic : chain.route(batch.topic);
+  }
+
   /** Encoders compiled for the rows; null = this batch goes as plain records. */
-  #rowEncoders(batch: SourceBatch, wire: WireBatch): RowEncoders | null {
-    const key = wire.keyLayout && this.#keys.transcoder(this.#keys.get(batch.topic, batch.keySchema)!, wire.keyLayout);
-    const value =
-      wire.valueLayout && this.#values.transcoder(this.#values.get(batch.topic, batch.valueSchema)!, wire.valueLayout);
+  #rowEncoders(topic: string, { keySchema, valueSchema }: SourceBatch, wire: WireBatch): RowEncoders | null {
+    const key = wire.keyLayout && this.#keys.transcoder(this.#keys.get(topic, keySchema)!, wire.keyLayout);
+    const value = wire.valueLayout && this.#values.transcoder(this.#values.get(topic, valueSchema)!, wire.valueLayout);
     if ((wire.keyLayout !== null && key === null) || (wire.valueLayout !== null && value === null)) return null;
     return { key, value };
   }
 
-  async #encodeRows(batch: SourceBatch, wire: WireBatch, rows: RowEncoders): Promise<void> {
+  async #encodeRows(name: string, batch: SourceBatch, wire: WireBatch, rows: RowEncoders): Promise<void> {
     const now = Date.now();
-    const topic = await this.#loadTopic(batch.topic);
-    const headers = this.#headersOf(batch.topic, batch.headers);
+    const topic = await this.#loadTopic(name);
+    const headers = this.#headersOf(name, batch.headers);
     for (let i = 0; i < batch.count; ) {
       const run: RowRun = { next: i };
       try {
@@ -127,7 +134,7 @@ export class BatchEncoder {
           : partitions === 1
             ? 0
             : partitionForKey(out.bytes, keyStart, keyEnd, partitions));
-      if (out.position > maxRecordBytes) throw this.#tooLarge(batch.topic, out.position);
+      if (out.position > maxRecordBytes) throw this.#tooLarge(topic.name, out.position);
       open.append(topic, partition, now, now, out.bytes, keyStart, keyEnd, valueStart, out.position, headers);
     }
   }

@@ -199,6 +199,44 @@ test('transforms reach a sink too; records keep where they came from', async t =
   assert.equal(probe('s9').records[3]!.originalOffset, 3);
 });
 
+test('transforms that rename topics, and those of other topics, leave batches as they lie in the log', async t => {
+  const w = await TestWorker.start(t);
+  await w.write('in', numbered(3));
+  await w.write('in2', numbered(1));
+  const seen: unknown[] = [];
+  probe('s15').onPut = batches => {
+    for (const { topic, originalTopic, wire } of batches) seen.push([topic, originalTopic, wire !== undefined]);
+  };
+  await w.run('s15', {
+    ...keeping,
+    topics: 'in,in2',
+    transforms: 'r,s',
+    'transforms.r.type': 'org.apache.kafka.connect.transforms.RegexRouter',
+    'transforms.r.regex': 'in(.*)',
+    'transforms.r.replacement': 'out$1',
+    'transforms.s.type': 'test.Suffix$Value',
+    'transforms.s.suffix': '!',
+    'transforms.s.predicate': 'second',
+    predicates: 'second',
+    'predicates.second.type': 'org.apache.kafka.connect.transforms.predicates.TopicNameMatches',
+    'predicates.second.pattern': 'out2',
+  });
+  await arrived('s15', 4);
+  assert.deepEqual(seen.sort(), [
+    ['out', 'in', true],
+    ['out2', 'in2', false],
+  ]);
+  const { records } = probe('s15');
+  assert.deepEqual(
+    records.map(({ topic, originalTopic, value }) => `${originalTopic} ${topic} ${String(value)}`).sort(),
+    ['in out v0', 'in out v1', 'in out v2', 'in2 out2 v0!'],
+  );
+  await until(
+    async () => (await committed(w, 'connect-s15')) !== undefined,
+    () => 'not committed',
+  );
+});
+
 test('a paused sink gets nothing and commits what it has', async t => {
   const w = await TestWorker.start(t, { 'offset.flush.interval.ms': '3600000' });
   await w.write('in', numbered(3));

@@ -125,6 +125,23 @@ test('transforms run in order behind their predicates, and can drop records', as
   );
 });
 
+test('rows go as bytes where transforms do no more than to rename their topic', async t => {
+  const w = await TestWorker.start(t);
+  await w.run('routed', {
+    'connector.class': 'DatagenSource',
+    topic: 'rows',
+    fields: 'id:long',
+    iterations: '3',
+    transforms: 'r',
+    'transforms.r.type': 'org.apache.kafka.connect.transforms.RegexRouter',
+    'transforms.r.regex': '(.*)s',
+    'transforms.r.replacement': 'renamed.$1',
+  });
+  const records = await w.read('renamed.row', 3);
+  assert.equal(records.length, 3);
+  assert.deepEqual([...w.topics], ['routed renamed.row']);
+});
+
 test('transforms do not see what a source keeps for itself', async t => {
   const w = await TestWorker.start(t);
   probe('history').onBatch = batch => {

@@ -23,6 +23,7 @@ export const pluginModules = [
   new URL('../../../connectors/file/index.ts', import.meta.url).href,
   new URL('../../../connectors/datagen/index.ts', import.meta.url).href,
   new URL('../../../runtime/converters/index.ts', import.meta.url).href,
+  new URL('../../../runtime/transforms/index.ts', import.meta.url).href,
 ];
 
 const stringConverter = 'org.apache.kafka.connect.storage.StringConverter';
