@@ -79,6 +79,16 @@ export abstract class ChangeColumns<Table extends ChangeTable> {
     return i;
   }
 
+  /** Takes back the records from that one on. */
+  truncate(count: number): void {
+    if (count >= this.count) return;
+    if (this.hasTombstones) this.tombstones.fill(0, count, this.count);
+    this.byteLength = Math.ceil((this.byteLength * count) / this.count);
+    this.count = count;
+    const kept = this.otherKeys.filter(({ index, other }) => index < count && other < count);
+    this.otherKeys.splice(0, Number.POSITIVE_INFINITY, ...kept);
+  }
+
   /** Records with headers of their own take a slower way: they keep to batches of their own. */
   get hasKeyChanges(): boolean {
     return this.otherKeys.length > 0;

@@ -11,6 +11,13 @@ export interface OrderedBatch {
   setOrder(index: number, totalOrder: bigint, collectionOrder: bigint): void;
 }
 
+/** How far a transaction was counted at some point. */
+export interface TransactionMark {
+  readonly total: bigint;
+  readonly counts: readonly (readonly [name: string, count: bigint])[];
+  readonly records: number;
+}
+
 export class TransactionEvents {
   private readonly topic: string;
   private readonly sourcePartition: SourcePartition;
@@ -39,6 +46,18 @@ export class TransactionEvents {
     const inCollection = (this.counts.get(name) ?? 0n) + 1n;
     this.counts.set(name, inCollection);
     batch.setOrder(index, ++this.total, inCollection);
+  }
+
+  mark(): TransactionMark {
+    return { total: this.total, counts: [...this.counts], records: this.records.length };
+  }
+
+  /** Takes back what was counted since, of which nothing was given on. */
+  rollBack({ total, counts, records }: TransactionMark): void {
+    this.total = total;
+    this.counts.clear();
+    for (const [name, count] of counts) this.counts.set(name, count);
+    this.records.length = records;
   }
 
   end(): void {

@@ -2,7 +2,7 @@
  * Turns the packets of a binary log stream into events: checks their framing and checksums, unpacks compressed transactions, keeps the place in the log.
  * Stops at a table that there is no version of, for the stream to look it up; stops for good at what cannot be read.
  */
-import { ConnectError, type SourceBatch } from '../../../runtime/api/index.ts';
+import { ConnectError, type Logger, type SourceBatch } from '../../../runtime/api/index.ts';
 import type { BatchCommon } from '../../shared/tableSourceBatch.ts';
 import { TransactionEvents } from '../../shared/transactionEvents.ts';
 import type { SourceSettings } from '../config.ts';
@@ -40,6 +40,7 @@ export interface DecoderOptions {
   readonly hasChecksum: boolean;
   /** Whether statements that define tables are of interest. */
   readonly readsDefinitions: boolean;
+  readonly logger: Logger;
 }
 
 export class BinlogDecoder {
@@ -58,7 +59,7 @@ export class BinlogDecoder {
   private payload: { reader: PayloadReader; bytes: Buffer; at: number; base: number } | null = null;
 
   constructor(options: DecoderOptions, position: LogPosition) {
-    const { settings, common, isCaptured, readsDefinitions } = options;
+    const { settings, common, isCaptured, readsDefinitions, logger } = options;
     const { transactionMetadata } = settings;
     const isMariaDb = settings.connector === 'mariadb';
     this.options = options;
@@ -72,7 +73,7 @@ export class BinlogDecoder {
     const scope = new TransactionScope(cursor, isMariaDb, transactionMetadata);
     const parts = { settings, isCaptured, cursor, scope, batches, transactions };
     this.rows = new RowEvents(parts);
-    this.events = new LogEvents({ ...parts, readsDefinitions, rows: this.rows });
+    this.events = new LogEvents({ ...parts, readsDefinitions, rows: this.rows, logger });
   }
 
   get position(): LogPosition {

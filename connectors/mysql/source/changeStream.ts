@@ -101,7 +101,7 @@ export class ChangeStream {
   }
 
   private async openSession(): Promise<void> {
-    const { settings, common, versions, signal } = this.options;
+    const { settings, common, versions, signal, logger } = this.options;
     const session = await BinlogSession.open(settings, this.lastPosition, this.uuid, signal);
     this.session = session;
     this.sessions++;
@@ -112,6 +112,7 @@ export class ChangeStream {
         isCaptured: (database, table) => versions.isCaptured(database, table),
         hasChecksum: session.hasChecksum,
         readsDefinitions: this.options.schemaChanges !== null,
+        logger,
       },
       this.lastPosition,
     );

@@ -7,6 +7,12 @@ import type { TableVersion } from './tableVersion.ts';
 
 const MOST_SPARE = 16;
 
+/** How far the batches were filled at some point. */
+export interface BatchMark {
+  readonly takes: number;
+  readonly counts: readonly number[];
+}
+
 export class EventBatches {
   private readonly common: BatchCommon;
   private readonly hasTransactions: boolean;
@@ -22,6 +28,7 @@ export class EventBatches {
   /** Bytes that were not received as they are read, laid behind the received ones. */
   private extra: Buffer[] = [];
   private extraBytes = 0;
+  private takes = 0;
 
   constructor(common: BatchCommon, hasTransactions: boolean) {
     this.common = common;
@@ -80,6 +87,19 @@ export class EventBatches {
     this.lastVersion = null;
   }
 
+  mark(): BatchMark {
+    return { takes: this.takes, counts: this.batches.map(({ count }) => count) };
+  }
+
+  /** Takes back the records that were added since; false where some of them were given on. */
+  rollBack({ takes, counts }: BatchMark): boolean {
+    const isWhole = takes === this.takes;
+    this.batches.forEach((batch, i) => {
+      batch.truncate(isWhole ? (counts[i] ?? 0) : 0);
+    });
+    return isWhole;
+  }
+
   /** Position of the first of bytes that were not received so, behind the `receivedBytes`. */
   addBytes(bytes: Buffer, receivedBytes: number): number {
     const position = receivedBytes + this.extraBytes;
@@ -92,6 +112,7 @@ export class EventBatches {
   take(bytes: Buffer): SourceBatch[] {
     const filled = this.batches.filter(batch => batch.count > 0);
     const all = this.extra.length === 0 || filled.length === 0 ? bytes : Buffer.concat([bytes, ...this.extra]);
+    this.takes++;
     const now = processingTime();
     const batches = filled.map(batch => batch.finish(all, now, this.common));
     this.spare = this.batches.slice(0, MOST_SPARE).reverse();

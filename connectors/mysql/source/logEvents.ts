@@ -1,11 +1,12 @@
 /** Tells the events of a binary log apart, and hands on what each is about: rows, transactions, statements, the place in the log. */
-import type { TransactionEvents } from '../../shared/transactionEvents.ts';
+import type { Logger } from '../../../runtime/api/index.ts';
+import type { TransactionEvents, TransactionMark } from '../../shared/transactionEvents.ts';
 import type { SourceSettings } from '../config.ts';
 import { ByteReader } from '../protocol/byteReader.ts';
 import { EVENT_HEADER_BYTES, EventType } from '../protocol/eventTypes.ts';
 import { readGtid, readMariaGtid, readTaggedGtid, type TransactionStart } from '../protocol/gtidEvents.ts';
 import { inflatePart } from '../protocol/mariaCompression.ts';
-import type { EventBatches } from './eventBatches.ts';
+import type { BatchMark, EventBatches } from './eventBatches.ts';
 import type { LogCursor } from './logCursor.ts';
 import { type RowEvents, RowKind } from './rowEvents.ts';
 import type { LoggedStatement } from './schemaChanges.ts';
@@ -25,12 +26,22 @@ export interface LogParts {
   /** Null = transaction metadata is not published. */
   readonly transactions: TransactionEvents | null;
   readonly rows: RowEvents;
+  readonly logger: Logger;
+}
+
+/** What there was at some point of a transaction. */
+interface Mark {
+  readonly batches: BatchMark;
+  readonly transaction: TransactionMark | null;
 }
 
 export class LogEvents {
   /** A statement that defines tables, whose effect has to be looked up before the walk goes on. */
   definition: LoggedStatement | null = null;
   private readonly parts: LogParts;
+  /** At the transaction's beginning, and at its savepoints by name. */
+  private start: Mark | null = null;
+  private readonly savepoints = new Map<string, Mark>();
 
   constructor(parts: LogParts) {
     this.parts = parts;
@@ -151,6 +162,30 @@ export class LogEvents {
     scope.begin(start);
     batches.setPlace(cursor.file, null);
     transactions?.begin(scope.id);
+    this.start = this.mark();
+    this.savepoints.clear();
+  }
+
+  private mark(): Mark {
+    const { batches, transactions } = this.parts;
+    return { batches: batches.mark(), transaction: transactions?.mark() ?? null };
+  }
+
+  /**
+   * Where a transaction has made or dropped temporary tables, or changed tables without transactions, servers log it although it is rolled back, with the
+   * statement that does so behind its changes.
+   */
+  private rollBack(mark: Mark | null | undefined): void {
+    if (mark === null || mark === undefined) return;
+    const { batches, transactions, cursor, logger } = this.parts;
+    if (batches.rollBack(mark.batches)) {
+      if (mark.transaction !== null) transactions!.rollBack(mark.transaction);
+      return;
+    }
+    logger.warn(
+      { position: `${cursor.file}:${cursor.eventStart}`, ...(cursor.gtid !== null && { gtid: cursor.gtidText }) },
+      'a transaction was rolled back of which the log has the changes; a part of them was published before its end was read',
+    );
   }
 
   private end(): void {
@@ -179,6 +214,16 @@ export class LogEvents {
         scope.thread = BigInt(thread);
         return;
       case 'savepoint':
+        this.savepoints.set(statement.name, this.mark());
+        return;
+      case 'release':
+        return;
+      case 'rollback-to':
+        this.rollBack(this.savepoints.get(statement.name));
+        return;
+      case 'rollback':
+        this.rollBack(this.start);
+        this.end();
         return;
       case 'commit':
         this.end();

@@ -37,6 +37,7 @@ const walk = (bytes: Buffer) => {
       isCaptured: () => true,
       hasChecksum: true,
       readsDefinitions: false,
+      logger: { error() {}, warn() {}, info() {}, debug() {} },
     },
     at(FILE, START, null),
   );

@@ -172,7 +172,7 @@ test('statements tell transactions, emptied tables and logged changes', () => {
       'XA COMMIT X',
       'CREATE TABLE a (b INT)',
     ].map(kind),
-    ['begin', 'commit', 'commit', 'savepoint', 'savepoint', 'xa', 'other', 'other'],
+    ['begin', 'commit', 'rollback', 'rollback-to', 'savepoint', 'xa', 'other', 'other'],
   );
   const table = (sql: string): unknown => (readStatement(sql, 'db') as { table?: unknown }).table;
   assert.deepEqual(table('TRUNCATE TABLE `a``b`'), { database: 'db', table: 'a`b' });
@@ -180,6 +180,39 @@ test('statements tell transactions, emptied tables and logged changes', () => {
   assert.deepEqual(table('DELETE FROM `x`.`y`'), { database: 'x', table: 'y' });
   assert.deepEqual(table('INSERT INTO t VALUES (1)'), { database: 'db', table: 't' });
   assert.deepEqual(table('UPDATE t SET a = 1'), { database: 'db', table: 't' });
+  assert.deepEqual(table('INSERT IGNORE INTO t VALUES (1)'), { database: 'db', table: 't' });
+  assert.deepEqual(table('UPDATE LOW_PRIORITY t AS x SET a = 1'), { database: 'db', table: 't' });
+  assert.deepEqual(table('DELETE QUICK FROM `x`.t WHERE a = 1'), { database: 'x', table: 't' });
+  assert.deepEqual(table('SET STATEMENT max_statement_time = 1 FOR INSERT t VALUES (1)'), {
+    database: 'db',
+    table: 't',
+  });
+  assert.deepEqual(table('CREATE OR REPLACE TABLE t AS SELECT * FROM u'), { database: 'db', table: 't' });
+  const untold = [
+    'UPDATE u, t SET t.v = 1',
+    'UPDATE u JOIN t USING (id) SET t.v = 1',
+    'DELETE t FROM t JOIN u USING (id)',
+    'DELETE FROM u USING u JOIN t',
+    'WITH c AS (SELECT 1) UPDATE t SET a = 1',
+    'SELECT f(10)',
+    'DO f(11)',
+    'CALL p()',
+  ];
+  assert.deepEqual(
+    untold.map(kind),
+    untold.map(() => 'change'),
+  );
+  assert.deepEqual(
+    untold.map(table),
+    untold.map(() => null),
+  );
+  const quiet = ['CREATE VIEW v AS SELECT 1', "CREATE TABLE t (`select` INT, a INT COMMENT 'see SELECT')", 'SET x = 1'];
+  assert.deepEqual(
+    quiet.map(kind),
+    quiet.map(() => 'other'),
+  );
+  assert.deepEqual(readStatement('ROLLBACK TO `S`', 'db'), { kind: 'rollback-to', name: 's' });
+  assert.deepEqual(readStatement('SAVEPOINT s', 'db'), { kind: 'savepoint', name: 's' });
 });
 
 test('offsets of Debezium and ours name the same place', () => {

@@ -288,6 +288,44 @@ test('another server of the topology is followed by GTIDs, whatever its files ar
   assert.match(String(harness.offset!.file), /^binlog\./);
 });
 
+test('MariaDB: what was rolled back is not published, although the log has it', async t => {
+  const harness = await MysqlHarness.open(t, { url: MARIADB_URL });
+  const { sql } = harness;
+  await sql.query('CREATE TABLE t (id INT PRIMARY KEY); CREATE TABLE my (id INT PRIMARY KEY) ENGINE = MyISAM');
+  await harness.start({ 'snapshot.mode': 'no_data', 'provide.transaction.metadata': 'true' });
+  await harness.pollUntilStreaming();
+  const transactions = [
+    ['INSERT INTO t VALUES (1)', 'CREATE TEMPORARY TABLE x (id INT)', 'ROLLBACK'],
+    ['INSERT INTO t VALUES (2)', 'INSERT INTO my VALUES (2)', 'INSERT INTO t VALUES (3)', 'ROLLBACK'],
+    ['INSERT INTO t VALUES (4)', 'SAVEPOINT s', 'INSERT INTO t VALUES (5)', 'DROP TEMPORARY TABLE x'],
+    ['ROLLBACK TO s', 'INSERT INTO t VALUES (6)', 'COMMIT'],
+    ['INSERT INTO t VALUES (7)', 'INSERT INTO my VALUES (7)', 'DELETE FROM t WHERE id = 4', 'ROLLBACK'],
+    ['INSERT INTO t VALUES (99)', 'COMMIT'],
+  ];
+  for (const statements of transactions) {
+    if (statements[0] !== 'ROLLBACK TO s') await sql.query('BEGIN');
+    for (const statement of statements) await sql.query(statement);
+  }
+  const seen = (): string[] =>
+    events(harness)
+      .filter(({ source }) => source !== undefined)
+      .map(({ op, after, source }) => `${source.table} ${op} ${after?.id}`);
+  const ends = (): string[] =>
+    harness.records
+      .map(({ value }) => plain(value) as { status?: string; event_count?: unknown } | null)
+      .filter(value => value?.status === 'END')
+      .map(value => String(value!.event_count));
+  await harness.pollWhile(() => !seen().includes('t c 99'));
+  assert.deepEqual(seen().sort(), ['my c 2', 'my c 7', 't c 4', 't c 6', 't c 99']);
+  await harness.pollWhile(() => ends().length < 4);
+  assert.deepEqual(ends(), ['1', '2', '1', '1']);
+  const [rows] = await sql.query('SELECT id FROM t');
+  assert.deepEqual(
+    (rows as { id: number }[]).map(({ id }) => id),
+    [4, 6, 99],
+  );
+});
+
 test('MariaDB: a reader whose id another one takes is told so', async t => {
   const [one, two] = [
     await MysqlHarness.open(t, { url: MARIADB_URL }),
