@@ -184,6 +184,8 @@ export const errorCodes = {
     'A statement that defines tables could not be read, and the log does not name columns. Set binlog_row_metadata=FULL.',
   MYSQL_LOG_PURGED:
     'The server removed the log that the stored position needs. Raise binlog_expire_logs_seconds, then reset the offsets of the connector to read all rows again (PUT /connectors/{name}/stop, DELETE /connectors/{name}/offsets, PUT /connectors/{name}/resume), or use snapshot.mode=when_needed.',
+  MYSQL_SIGNAL_TABLE_MISSING:
+    'The table of signal.data.collection (database.table) does not exist, or the user may not read it. Create it with columns id, type and data, or remove the option.',
   MYSQL_SERVER_ID_TAKEN:
     'Another replica of the server has the same id. Give each connector its own database.server.id.',
   MYSQL_OFFSET_INVALID:

@@ -58,6 +58,8 @@ const RENAMED: ReadonlyMap<string, string> = new Map([
   ['column.blacklist', 'column.exclude.list'],
   ['heartbeat.topics.prefix', 'topic.heartbeat.prefix'],
   ['transaction.topic', 'topic.transaction'],
+  ['database.history.kafka.topic', 'schema.history.internal.kafka.topic'],
+  ['database.history.skip.unparseable.ddl', 'schema.history.internal.skip.unparseable.ddl'],
   ['sanitize.field.names', 'field.name.adjustment.mode'],
 ]);
 

@@ -39,6 +39,8 @@ export class TablePlanner<S extends SqlTypes> {
   readonly #plans = new Map<string, RowPlan<S>>();
   /** By topic and table: the columns that records had last. */
   readonly #lastColumns = new Map<string, readonly S['column'][]>();
+  /** By table: the name that it was found by. */
+  readonly #spellings = new Map<string, string>();
   readonly #schemaIds = new WeakMap<Schema, number>();
   #nextSchemaId = 1;
 
@@ -172,8 +174,14 @@ export class TablePlanner<S extends SqlTypes> {
     const gone = (this.#lastColumns.get(columnsId(run, table)) ?? []).filter(column => !names.has(column.name));
     for (const want of missing) {
       const hasDefault = (want.field.schema?.defaultValue ?? null) !== null;
-      for (const column of gone) {
-        const choice = renameSql(table, column, want);
+      const choices = gone.map(column => ({ column, choice: renameSql(table, column, want) }));
+      if (gone.length > 0 && choices.every(({ choice }) => choice === null)) {
+        this.#logger.warn(
+          { table: table.name, column: want.name, gone: gone.map(column => column.name) },
+          `a column is added while others of other types are gone from the records; if one was renamed and its type changed, the rows that are there have ${hasDefault ? 'the default' : 'NULL'} in it, and their values stay in the old column`,
+        );
+      }
+      for (const { column, choice } of choices) {
         if (choice === null) continue;
         if (!hasDefault) {
           this.#logger.warn(
@@ -196,8 +204,24 @@ export class TablePlanner<S extends SqlTypes> {
     const known = this.#tables.get(id);
     if (known) return known;
     const table = await this.#retry(() => this.#dialect.readTable(name));
-    if (table) this.#tables.set(id, table);
+    if (table) {
+      this.#checkSpelling(table, name.table);
+      this.#tables.set(id, table);
+    }
     return table;
+  }
+
+  /** A table is found by a name that differs by case, too, but not by several that do: their rows would be mixed. */
+  #checkSpelling(table: S['table'], name: string): void {
+    const other = this.#spellings.get(table.id);
+    if (other !== undefined && other !== name && other.toLowerCase() === name.toLowerCase()) {
+      throw new ConnectError(
+        'SINK_TABLE_NAME',
+        `the tables "${other}" and "${name}" of the records differ only by case, and both go to ${table.name}; create a table for the other one, or tell their topics apart with topics.to.tables.mapping`,
+        { place: { table: table.name } },
+      );
+    }
+    this.#spellings.set(table.id, name);
   }
 
   #readAgain(name: TableName): Promise<S['table'] | null> {

@@ -19,6 +19,8 @@ const FIRST_RETRY_MS = 200;
 /** While data keeps coming, a few ms gather more of it: each batch has a price of its own here and in the worker. The first after a rest goes at once. */
 const BUSY_MS = 5;
 const GATHER_MS = 3;
+/** Readers that have the same server id end each other in turn: each gets some of the log in between. */
+const TAKEOVER_MS = 120_000;
 const EMPTY = Buffer.alloc(0);
 
 export interface StreamOptions {
@@ -55,6 +57,8 @@ export class ChangeStream {
   private failure: { readonly error: unknown } | null = null;
   private busyUntil = 0;
   private attempts = 0;
+  private takeovers = 0;
+  private lastTakeoverMs = Number.NEGATIVE_INFINITY;
   /** Connections lost, and errors that ended the stream. */
   disconnects = 0;
   errors = 0;
@@ -181,8 +185,11 @@ export class ChangeStream {
     this.disconnects++;
     this.catalog?.destroy();
     this.catalog = null;
-    if (++this.attempts > settings.maxRetries) {
+    this.attempts++;
+    if (error instanceof ConnectError && error.code === 'MYSQL_SERVER_ID_TAKEN') this.attempts = this.countTakeover();
+    if (this.attempts > settings.maxRetries) {
       this.attempts = 0;
+      this.takeovers = 0;
       throw sourceError(error, settings);
     }
     const longest = Math.min(settings.retryDelayMs, FIRST_RETRY_MS * 2 ** (this.attempts - 1));
@@ -190,6 +197,13 @@ export class ChangeStream {
     const waitMs = Math.ceil(longest * (0.5 + Math.random() / 2));
     logger.warn({ attempt: this.attempts, waitMs, reason: String(error) }, 'the connection is lost: connecting again');
     await delay(waitMs, undefined, { signal }).catch(() => {});
+  }
+
+  private countTakeover(): number {
+    const now = performance.now();
+    if (now - this.lastTakeoverMs > TAKEOVER_MS) this.takeovers = 0;
+    this.lastTakeoverMs = now;
+    return ++this.takeovers;
   }
 
   /** Lets the connection go; the next call of `next` goes on where this one stands. */

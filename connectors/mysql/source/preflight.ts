@@ -60,8 +60,18 @@ export async function preflight(
     for (const { code, message } of failures) add(code, TABLE_KEYS[code] ?? 'table.include.list', message);
     if (warning !== null) warnings.push(warning);
   }
+  const { signalTable } = settings;
+  if (signalTable !== null && !all.some(table => fullName(table) === signalTable)) {
+    add(
+      'MYSQL_SIGNAL_TABLE_MISSING',
+      'signal.data.collection',
+      `There is no table ${signalTable} (database.table) that the user "${settings.user}" may read. Create it: CREATE TABLE ${signalTable} (id VARCHAR(42) PRIMARY KEY, type VARCHAR(32) NOT NULL, data VARCHAR(2048) NULL).`,
+    );
+  }
   if (tables.length === 0) {
-    warnings.push('the filters match no table yet: events come once one is created that they match');
+    warnings.push(
+      'the filters (database.include.list, table.include.list and those that exclude) match no table yet, in the form database.table: events come once one is created that they match',
+    );
   }
   const position = stored === null || stored.state === 'none' ? null : stored.position;
   const isLogThere = position === null || (await hasLog(connection, position, settings.connector === 'mariadb'));

@@ -54,6 +54,16 @@ test('what cannot be read stops the task, with its position', async t => {
   }
 });
 
+test('a table of signals that is not there is told before signals are written in vain', async t => {
+  const harness = await MysqlHarness.open(t);
+  const config = { 'signal.data.collection': 'signals' };
+  await assert.rejects(harness.start(config), failsWith('MYSQL_SIGNAL_TABLE_MISSING'));
+  await harness.stop();
+  await harness.sql.query('CREATE TABLE signals (id VARCHAR(42) PRIMARY KEY, type VARCHAR(32), data VARCHAR(2048))');
+  await harness.start({ 'signal.data.collection': `${harness.name}.signals` });
+  await harness.pollUntilStreaming();
+});
+
 test('pre-flight names what has to be changed', async t => {
   const harness = await MysqlHarness.open(t);
   const user = `u${Math.random().toString(36).slice(2, 10)}`;

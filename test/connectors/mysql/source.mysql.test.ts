@@ -326,6 +326,23 @@ test('MariaDB: what was rolled back is not published, although the log has it', 
   );
 });
 
+test('MariaDB: readers that take the id from each other do not go on so for ever', async t => {
+  const harnesses = [
+    await MysqlHarness.open(t, { url: MARIADB_URL }),
+    await MysqlHarness.open(t, { url: MARIADB_URL }),
+  ];
+  const id = String(910_000_000 + Math.floor(Math.random() * 1e6));
+  const config = { 'snapshot.mode': 'no_data', 'database.server.id': id, 'connect.max.retries': '2' };
+  for (const harness of harnesses) {
+    await harness.start(config);
+    await harness.pollUntilStreaming();
+  }
+  await assert.rejects(
+    Promise.all(harnesses.map(harness => harness.pollWhile(() => true))),
+    failsWith('MYSQL_SERVER_ID_TAKEN'),
+  );
+});
+
 test('MariaDB: a reader whose id another one takes is told so', async t => {
   const [one, two] = [
     await MysqlHarness.open(t, { url: MARIADB_URL }),

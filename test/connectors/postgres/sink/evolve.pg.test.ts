@@ -98,6 +98,50 @@ describe('evolution', () => {
     ]);
   });
 
+  it('does not mix tables whose names differ by case', async () => {
+    const table = orders.target.uniqueName();
+    const config = { ...upsert('${topic}'), 'auto.create': 'true' };
+    const rows = (of: string, id: bigint): Promise<SinkBatch> => {
+      const valueSchema = struct([['id', INT64]], { name: 'cased.Row' });
+      const record = { key: new Struct(keySchema, [id]), value: new Struct(valueSchema, [id]) };
+      return avroSinkBatch({ topic: of, keySchema, valueSchema }, [record]);
+    };
+    const upper = `${table}_Users`;
+    const lower = `${table}_users`;
+    await using run = await orders.start(config);
+    await run.deliver(await rows(upper, 1n));
+    await assert.rejects(run.deliver(await rows(lower, 1n)), { code: 'SINK_TABLE_NAME', message: /_Users.*_users/ });
+    await orders.target.client.query(`create table "${lower}" (id bigint primary key)`);
+    await using again = await orders.start(config);
+    await again.deliver(await rows(lower, 2n), await rows(upper, 3n));
+    const ids = async (of: string): Promise<unknown[]> =>
+      (await orders.target.client.query(`select id::int from "${of}" order by id`)).rows.map(row => row.id);
+    assert.deepEqual(await ids(upper), [1, 3]);
+    assert.deepEqual(await ids(lower), [2]);
+  });
+
+  it('tells of a column that may be another one renamed with another type', async () => {
+    const version = (field: string, type: typeof INT64): StructSchema =>
+      struct(
+        [
+          ['id', INT64],
+          [field, type],
+        ],
+        { name: `retyped.${field}` },
+      );
+    const table = await orders.create('id bigint primary key, qty integer');
+    const warnings: unknown[] = [];
+    const logger = { error() {}, warn: (fields: unknown) => void warnings.push(fields), info() {}, debug() {} };
+    await using run = await orders.start({ ...upsert(table), 'auto.evolve': 'true' }, { logger });
+    await run.deliver(await batchOf(version('qty', OPTIONAL_INT32), [[1n, 17]]));
+    const later = primitive('INT64', { optional: true, defaultValue: 1n });
+    await run.deliver(await batchOf(version('quantity', later), [[2n, 18n]], 1));
+    assert.deepEqual(
+      warnings.map(fields => (fields as { gone: unknown }).gone),
+      [['qty']],
+    );
+  });
+
   it('does not guess whether a column with a default was renamed', async () => {
     const withDefault = primitive('INT64', { defaultValue: 5n });
     const version = (field: string): StructSchema =>
