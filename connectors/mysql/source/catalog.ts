@@ -37,7 +37,7 @@ export const isSystemDatabase = (database: string): boolean => SYSTEM.includes(d
 export async function listTables(connection: Connection): Promise<TableName[]> {
   const [rows] = await connection.query<RowDataPacket[]>(
     `SELECT table_schema AS db, table_name AS name FROM information_schema.tables
-      WHERE table_type = 'BASE TABLE' AND table_schema NOT IN (${SYSTEM.map(name => `'${name}'`).join(', ')})`,
+      WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') AND table_schema NOT IN (${SYSTEM.map(name => `'${name}'`).join(', ')})`,
   );
   const tables = rows.map(row => ({ database: String(row.db), name: String(row.name) }));
   return tables.sort((a, b) => (fullName(a) < fullName(b) ? -1 : 1));
@@ -53,11 +53,13 @@ export async function readTable(
   const [columns] = await connection.query<RowDataPacket[]>(
     `SELECT column_name AS name, data_type AS type, column_type AS columnType, is_nullable AS nullable, column_default AS defaultText,
             character_set_name AS charset, character_octet_length AS octets, numeric_precision AS digits, numeric_scale AS scale,
-            datetime_precision AS fraction, extra AS extra, column_comment AS comment
-       FROM information_schema.columns WHERE table_schema = ? AND table_name = ? ORDER BY ordinal_position`,
+            datetime_precision AS fraction, extra AS extra, column_comment AS comment, generation_expression AS expression,
+            (SELECT table_type FROM information_schema.tables t WHERE t.table_schema = c.table_schema AND t.table_name = c.table_name) AS tableType
+       FROM information_schema.columns c WHERE table_schema = ? AND table_name = ? ORDER BY ordinal_position`,
     place,
   );
   if (columns.length === 0) return null;
+  const isHidden = columns[0]!.tableType === VERSIONED && columns.every(({ expression }) => expression !== 'ROW END');
   const [indexes] = await connection.query<RowDataPacket[]>(
     `SELECT index_name AS name, column_name AS col, sub_part AS part, nullable AS nullable FROM information_schema.statistics
       WHERE table_schema = ? AND table_name = ? AND non_unique = 0 ORDER BY index_name <> 'PRIMARY', index_name, seq_in_index`,
@@ -65,10 +67,29 @@ export async function readTable(
   );
   return {
     ...table,
-    columns: columns.map(row => catalogColumn(row, isMariaDb)),
-    keyColumns: keyOf(indexes),
+    columns: [...columns, ...(isHidden ? PERIOD : [])].map(row => catalogColumn(row, isMariaDb)),
+    keyColumns: isHidden ? withPeriod(keyOf(indexes)) : keyOf(indexes),
   };
 }
+
+/** MariaDB's tables that keep old versions of their rows. */
+const VERSIONED = 'SYSTEM VERSIONED';
+const ROW_END = 'row_end';
+/** The columns that they have unless others are named, as the log has them; the catalog does not show these. */
+const PERIOD = ['row_start', ROW_END].map(
+  name =>
+    ({
+      name,
+      type: 'timestamp',
+      columnType: 'timestamp(6)',
+      nullable: 'NO',
+      defaultText: null,
+      charset: null,
+      fraction: 6,
+      extra: '',
+    }) as unknown as RowDataPacket,
+);
+const withPeriod = (key: readonly string[]): readonly string[] => (key.length === 0 ? key : [...key, ROW_END]);
 
 function keyOf(rows: readonly RowDataPacket[]): readonly string[] {
   const indexes = new Map<string, RowDataPacket[]>();

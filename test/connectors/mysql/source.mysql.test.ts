@@ -288,6 +288,36 @@ test('another server of the topology is followed by GTIDs, whatever its files ar
   assert.match(String(harness.offset!.file), /^binlog\./);
 });
 
+test('MariaDB: tables that keep old versions have the same columns and key from snapshot and stream', async t => {
+  const harness = await MysqlHarness.open(t, { url: MARIADB_URL });
+  const { sql } = harness;
+  const period = 's TIMESTAMP(6) GENERATED ALWAYS AS ROW START, e TIMESTAMP(6) GENERATED ALWAYS AS ROW END';
+  await sql.query('CREATE TABLE hidden (id INT PRIMARY KEY, n INT) WITH SYSTEM VERSIONING');
+  await sql.query(
+    `CREATE TABLE named (id INT PRIMARY KEY, n INT, ${period}, PERIOD FOR SYSTEM_TIME(s, e)) WITH SYSTEM VERSIONING`,
+  );
+  const tables = ['hidden', 'named'];
+  for (const table of tables) await sql.query(`INSERT INTO ${table} (id, n) VALUES (1, 1)`);
+  await harness.start();
+  await harness.pollUntilStreaming();
+  for (const table of tables) await sql.query(`UPDATE ${table} SET n = 2`);
+  const seen = (): string[] => events(harness).map(({ op, after, source }) => `${source.table} ${op} ${after?.n}`);
+  await harness.pollWhile(() => seen().length < 6);
+  // An update leaves the old version as a row of its own.
+  assert.deepEqual(
+    tables.map(table => seen().filter(text => text.startsWith(table))),
+    tables.map(table => [`${table} r 1`, `${table} u 2`, `${table} c 1`]),
+  );
+  for (const table of tables) {
+    const of = harness.records.filter(({ topic }) => topic.endsWith(table));
+    const shapes = of.map(({ key, value }) => {
+      const { after } = plain(value) as { after: object };
+      return JSON.stringify([plain(key) as object, after].map(part => Object.keys(part)));
+    });
+    assert.equal(new Set(shapes).size, 1, shapes.join(' '));
+  }
+});
+
 test('MariaDB: what was rolled back is not published, although the log has it', async t => {
   const harness = await MysqlHarness.open(t, { url: MARIADB_URL });
   const { sql } = harness;
