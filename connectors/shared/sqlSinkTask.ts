@@ -166,6 +166,12 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
       at = next;
       if (tooNarrow) plan = await this.#planner.widen(run, name, plan, tooNarrow);
       if (error) {
+        const anew = await this.#planner.changed(run, name, plan);
+        if (anew !== null) {
+          plan = anew;
+          at = next - 1;
+          continue;
+        }
         this.#context.metrics.count('rejected_records');
         await this.#context.reportErrantRecord(run.batch.record(run.from + next - 1), error);
       }

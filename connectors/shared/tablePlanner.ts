@@ -2,6 +2,7 @@
  * Finds the plan for a run of records and a table, reads tables from the catalog once, and creates or changes them where the config allows it.
  * DDL runs by itself, never beside data: everything written before is flushed first.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { ConnectError, type Logger } from '../../runtime/api/index.ts';
 import type { Schema } from '../../schemas/data/index.ts';
 import { DELETED_FIELD } from './changeEnvelope.ts';
@@ -25,6 +26,8 @@ import type { TableName } from './tableName.ts';
 
 const MAX_PLANS = 1000;
 const MAX_ADD_TRIES = 5;
+/** A table is looked at no more often for the sake of values that do not fit. */
+const RECHECK_MS = 1000;
 
 const columnsId = (run: ChangeRun, table: SqlTable): string => `${table.id}:${run.batch.topic}`;
 
@@ -39,6 +42,8 @@ export class TablePlanner<S extends SqlTypes> {
   readonly #plans = new Map<string, RowPlan<S>>();
   /** By topic and table: the columns that records had last. */
   readonly #lastColumns = new Map<string, readonly S['column'][]>();
+  /** By table: when it was read again for a value that did not fit. */
+  readonly #checkedMs = new Map<string, number>();
   /** By table: the name that it was found by. */
   readonly #spellings = new Map<string, string>();
   readonly #schemaIds = new WeakMap<Schema, number>();
@@ -79,6 +84,17 @@ export class TablePlanner<S extends SqlTypes> {
     if (sql === undefined) throw tooNarrow;
     await this.#change(name, sql);
     return (await this.plan(run, name)) ?? plan;
+  }
+
+  /** For a value that does not fit: the plan for the table as it is now, if it was changed since it was read. Null = it is the same, or was looked at a moment ago. */
+  async changed(run: ChangeRun, name: TableName, plan: RowPlan<S>): Promise<RowPlan<S> | null> {
+    const { id, columns } = plan.table;
+    const now = performance.now();
+    if (now - (this.#checkedMs.get(id) ?? Number.NEGATIVE_INFINITY) < RECHECK_MS) return null;
+    this.#checkedMs.set(id, now);
+    await this.#readAgain(name);
+    const anew = await this.plan(run, name);
+    return anew === null || isDeepStrictEqual(anew.table.columns, columns) ? null : anew;
   }
 
   #planId(run: ChangeRun, name: TableName): string {

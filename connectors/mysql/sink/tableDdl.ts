@@ -168,7 +168,7 @@ export function addColumnsSql(table: TargetTable, missing: readonly WantedColumn
   return `alter table ${table.sql} ${parts.join(', ')}`;
 }
 
-/** The default of the schema: rows that are there already have it at their source. In brackets, as texts and JSON need it. */
+/** The default of the schema: rows that are there already have it at their source. Texts, JSON and bytes need brackets; a column with them is not widened later. */
 function defaultOf(wanted: WantedColumn): string {
   const { schema } = wanted.field;
   if (schema === null || schema.defaultValue === undefined || schema.defaultValue === null) return '';
@@ -180,7 +180,7 @@ function defaultOf(wanted: WantedColumn): string {
     case 'bits':
       return ` default (b'${textOf(kind, schema)(value) || '0'}')`;
     case 'boolean':
-      return ` default (${value === true ? 1 : 0})`;
+      return ` default ${value === true ? 1 : 0}`;
     case 'timestampMs':
     case 'timestampUs':
     case 'timestampNs':
@@ -190,8 +190,12 @@ function defaultOf(wanted: WantedColumn): string {
     case 'geometry':
     case 'point':
       return '';
-    default:
-      return ` default (${quoteText(textOf(kind, schema)(value))})`;
+    default: {
+      const text = textOf(kind, schema)(value);
+      return /^[-+]?\d+(\.\d+)?$/.test(text) && schema.type !== 'STRING'
+        ? ` default ${text}`
+        : ` default (${quoteText(text)})`;
+    }
   }
 }
 

@@ -103,6 +103,15 @@ test('binary JSON and its text give the same compact text', () => {
   assert.throws(() => jsonText(Buffer.from([0x0c, 0x10, 0x61]), 0, 3), RangeError);
 });
 
+test('JSON of any length loses the spaces between its parts, and no others', () => {
+  assert.equal(
+    compactJson('{"a b": [1, 2.50e+3, "x, \\"y\\": 1e5 \\\\"], "c": " "}'),
+    '{"a b":[1,2500.0,"x, \\"y\\": 1e5 \\\\"],"c":" "}',
+  );
+  const long = JSON.stringify('" \\'.repeat(6_000_000));
+  assert.equal(compactJson(`[${long}, 1]`), `[${long},1]`);
+});
+
 test('rows end where their columns do, with nulls and without', () => {
   // INT, VARCHAR(10), SMALLINT, BLOB
   const shape = new RowShape([4, -1, 2, -2]);

@@ -122,6 +122,32 @@ for (const [name, server] of servers) {
       assert.deepEqual(column, { t: 'varchar(40)', n: 'NO', c: "what's it" });
     });
 
+    it('auto.evolve widens a column that it added with a default', async () => {
+      const table = await orders.create('id bigint primary key');
+      const version = (type: 'INT32' | 'INT64') =>
+        struct(
+          [
+            ['id', INT64],
+            ['n', primitive(type, { optional: true, defaultValue: type === 'INT32' ? 5 : 5n })],
+          ],
+          { name: `defaulted.${type}` },
+        );
+      await using run = await orders.start({ ...upsert(table), 'auto.evolve': 'true' });
+      for (const [type, value] of [
+        ['INT32', 7],
+        ['INT64', 5_000_000_000n],
+      ] as const) {
+        const row = new Struct(version(type), [1n, value]);
+        const record = { key: new Struct(keySchema, [1n]), value: row };
+        await run.deliver(await avroSinkBatch({ topic, keySchema, valueSchema: row.schema }, [record]));
+      }
+      await orders.target.client.query(`insert into ${table} (id) values (2)`);
+      assert.deepEqual(await orders.rows(table, 'id, n'), [
+        { id: '1', n: '5000000000' },
+        { id: '2', n: '5' },
+      ]);
+    });
+
     it('auto.evolve widens a column for a value that no schema told of, and leaves columns of indexes alone', async () => {
       const table = await orders.create(
         "id bigint primary key, note varchar(5) not null comment 'n', n int, code varchar(5) unique, price decimal(4,2)",

@@ -16,6 +16,7 @@ import {
 } from '../../../../schemas/data/index.ts';
 import { flat, flatBatch, jsonBatch, keySchema, topic, upsert } from '../../../contract/flatRecords.ts';
 import { avroSinkBatch, type TestRecord } from '../../../contract/sinkBatches.ts';
+import { waitUntil } from '../../../services/waitUntil.ts';
 import { type OrdersTarget, openOrders } from './orders.ts';
 
 describe('evolution', () => {
@@ -95,6 +96,35 @@ describe('evolution', () => {
     assert.deepEqual(await orders.rows(table, 'id::int, n::text, m::text'), [
       { id: 1, n: '32767', m: '-2147483648' },
       { id: 2, n: '-32769', m: '2147483648' },
+    ]);
+  });
+
+  it('takes values that a column has become wide enough for since its table was read', async () => {
+    const table = await orders.create('id bigint primary key, n integer');
+    const schema = struct(
+      [
+        ['id', INT64],
+        ['n', INT64],
+      ],
+      { name: 'widened.Row' },
+    );
+    await using run = await orders.start(upsert(table), { tolerate: true });
+    await run.deliver(await batchOf(schema, [[1n, 1n]]));
+    await run.deliver(await batchOf(schema, [[2n, 5_000_000_000n]], 1));
+    assert.deepEqual(
+      run.errants.map(({ error }) => error.code),
+      ['SINK_VALUE_UNFIT'],
+    );
+    await orders.target.client.query(`alter table ${table} alter column n type bigint`);
+    // A table is not read again for each such value.
+    let offset = 2;
+    await waitUntil('the value fits', 10_000, async () => {
+      await run.deliver(await batchOf(schema, [[3n, 6_000_000_000n]], offset++));
+      return (await orders.rows(table, 'id::int, n::text')).length === 2;
+    });
+    assert.deepEqual(await orders.rows(table, 'id::int, n::text'), [
+      { id: 1, n: '1' },
+      { id: 3, n: '6000000000' },
     ]);
   });
 
