@@ -15,7 +15,7 @@ export const errorCodes = {
   CONFIG_INVALID:
     'A configuration value is missing or invalid, or a file of them cannot be read. The message names the key or the file.',
   TRANSCODE_ROW_INVALID:
-    'A row that the database sent is not what its table description says. The message names column and record; compare the table with its description and report it.',
+    'A row that the database sent does not fit the schema of its events. The message names the column: choose another form for its type (time.precision.mode, decimal.handling.mode and the like), or, where the row is not what its table says, report it.',
   TRANSCODE_LAYOUT_INVALID:
     'A connector described its records in a way that does not fit their schema. A defect of the connector: report it.',
   CONFIG_PROVIDER_FAILED:

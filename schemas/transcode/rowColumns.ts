@@ -31,6 +31,26 @@ export function columnOrder(fields: readonly Field[], columns: readonly ColumnLa
 export const isRowOrder = (order: readonly number[]): boolean =>
   order.every((column, at) => at === 0 || order[at - 1] < column);
 
+/** The name of the field that a column of the record's rows fills; null where it fills none. */
+export function fieldOfColumn(schema: Schema, layout: Layout, column: number): string | null {
+  switch (layout.kind) {
+    case 'row':
+      return structOf(schema).fields[layout.columns[column]?.field ?? -1]?.name ?? null;
+    case 'struct': {
+      const { fields } = structOf(schema);
+      for (const [at, inner] of layout.fields.entries()) {
+        const name = fieldOfColumn(fields[at]!.schema, inner, column);
+        if (name !== null) return name;
+      }
+      return null;
+    }
+    case 'choice':
+      return layout.of.map(inner => fieldOfColumn(schema, inner, column)).find(name => name !== null) ?? null;
+    default:
+      return null;
+  }
+}
+
 /** Columns behind the last one wanted are not looked at: a key is often the first column of many. */
 export const wantedColumns = (columns: readonly ColumnLayout[]): number =>
   columns.findLastIndex(column => column.field !== -1) + 1;

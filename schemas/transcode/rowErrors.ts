@@ -45,16 +45,22 @@ export class SliceFault {
   }
 }
 
-/** `column` is the index in the row, or -1 where the fault is not of one column. */
-export function rowError(fault: RowFault, column: number, index: number, cause?: unknown): ConnectError {
-  const where = column < 0 ? '' : `column ${column} of `;
-  const detail = cause instanceof Error ? `: ${cause.message}` : '';
-  return new ConnectError(
-    'TRANSCODE_ROW_INVALID',
-    `${where}record ${index} of the batch cannot be written: ${text[fault]}${detail}`,
-    { cause },
-  );
+export class RowError extends ConnectError {
+  /** Its index in the row, or -1 where the fault is not of one column. */
+  readonly column: number;
+
+  constructor(fault: RowFault, column: number, index: number, cause?: unknown) {
+    const where = column < 0 ? '' : `column ${column} of `;
+    const detail = cause instanceof Error ? `: ${cause.message}` : '';
+    super('TRANSCODE_ROW_INVALID', `${where}record ${index} of the batch cannot be written: ${text[fault]}${detail}`, {
+      cause,
+    });
+    this.column = column;
+  }
 }
+
+export const rowError = (fault: RowFault, column: number, index: number, cause?: unknown): RowError =>
+  new RowError(fault, column, index, cause);
 
 export const layoutError = (message: string): ConnectError =>
   new ConnectError('TRANSCODE_LAYOUT_INVALID', `a connector described its records wrongly: ${message}`);

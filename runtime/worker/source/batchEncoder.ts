@@ -6,6 +6,8 @@ import type { RowTranscoder } from '../../../schemas/converter.ts';
 import type { Schema } from '../../../schemas/data/index.ts';
 import { stringifyJson } from '../../../schemas/json/exactJson.ts';
 import { OutputBuffer } from '../../../schemas/outputBuffer.ts';
+import { fieldOfColumn } from '../../../schemas/transcode/rowColumns.ts';
+import { RowError } from '../../../schemas/transcode/rowErrors.ts';
 import { ConnectError, type ConnectRecord, type Header, type SourceBatch, type WireBatch } from '../../api/index.ts';
 import { allowLargerRecords } from '../../broker/allowLargerRecords.ts';
 import { encodeHeaders, noHeaders, partitionForKey } from '../../broker/records/index.ts';
@@ -282,10 +284,11 @@ export class BatchEncoder {
               ? this.#options.converters.header.className
               : 'org.apache.kafka.clients.producer.KafkaProducer';
     const position = batch.sourceOffset === null ? undefined : stringifyJson(batch.sourceOffset);
+    const column = columnAtFault(error, stage, batch);
     return {
       stage,
       className,
-      error: located(error, stage, { topic: batch.topic, position }),
+      error: located(error, stage, { topic: batch.topic, position, column }),
       place: { topic: batch.topic, sourcePartition: batch.sourcePartition, sourceOffset: batch.sourceOffset },
       contents: () => batch.record(index),
       ...(batch.isOwn && { isOwn: true }),
@@ -300,6 +303,18 @@ export class BatchEncoder {
       { place: { topic } },
     );
   }
+}
+
+/** The field of a row that could not be written. */
+function columnAtFault(
+  error: unknown,
+  stage: Stage,
+  { wire, keySchema, valueSchema }: SourceBatch,
+): string | undefined {
+  if (!(error instanceof RowError) || wire === undefined) return undefined;
+  const [schema, layout] = stage === 'KEY_CONVERTER' ? [keySchema, wire.keyLayout] : [valueSchema, wire.valueLayout];
+  if (schema === null || layout === null) return undefined;
+  return fieldOfColumn(schema, layout, error.column) ?? undefined;
 }
 
 interface RowEncoders {

@@ -139,6 +139,10 @@ test('rows go as bytes where transforms do no more than to rename their topic', 
   });
   const records = await w.read('renamed.row', 3);
   assert.equal(records.length, 3);
+  await until(
+    () => w.topics.size > 0,
+    () => 'no topic was told',
+  );
   assert.deepEqual([...w.topics], ['routed renamed.row']);
 });
 

@@ -3,12 +3,13 @@ import { test } from 'node:test';
 import { parseAvroSchema } from '../../../schemas/avro/avroSchema.ts';
 import { compileEncoder } from '../../../schemas/avro/compileEncoder.ts';
 import { avroSchemaText } from '../../../schemas/avro/fromConnect.ts';
-import { INT32, OPTIONAL_STRING, primitive, STRING, struct } from '../../../schemas/data/index.ts';
+import { INT32, OPTIONAL_STRING, optional, primitive, STRING, struct } from '../../../schemas/data/index.ts';
 import { ConnectError } from '../../../schemas/errors.ts';
 import { OutputBuffer } from '../../../schemas/outputBuffer.ts';
 import { compileTranscoder } from '../../../schemas/transcode/compileTranscoder.ts';
 import type { Layout, WireRows } from '../../../schemas/transcode/layout.ts';
 import { plainValue } from '../../../schemas/transcode/plainView.ts';
+import { fieldOfColumn } from '../../../schemas/transcode/rowColumns.ts';
 import { Random } from '../../random.ts';
 import { type RandomCase, randomCase } from './randomRecords.ts';
 
@@ -89,7 +90,7 @@ const item = struct([
   ['id', INT32],
   ['name', OPTIONAL_STRING],
 ]);
-const itemLayout: Layout = {
+const itemLayout: Extract<Layout, { kind: 'row' }> = {
   kind: 'row',
   slot: 0,
   format: 'pg-copy',
@@ -154,4 +155,20 @@ test('names and texts of schemas never reach generated source', () => {
   assert.equal(transcoder.encode(0, out), true);
   assert.ok(out.written().includes(evil));
   assert.equal('pwned' in globalThis, false);
+});
+
+test('the field of a column is told by its name, wherever in the record the row is', () => {
+  const envelope = struct([
+    ['before', optional(item)],
+    ['after', optional(item)],
+    ['op', STRING],
+  ]);
+  const other: Layout = { kind: 'constant', value: 'c' };
+  const columns = [{ field: -1, column: { wire: 'skip' } }, ...itemLayout.columns] as typeof itemLayout.columns;
+  const layout: Layout = { kind: 'struct', fields: [{ kind: 'null' }, { ...itemLayout, columns }, other] };
+  const either: Layout = { kind: 'choice', slot: 0, of: [{ kind: 'null' }, layout] };
+  assert.deepEqual(
+    [0, 1, 2, 3, -1].map(column => fieldOfColumn(envelope, either, column)),
+    [null, 'id', 'name', null, null],
+  );
 });
