@@ -90,8 +90,8 @@ export abstract class AbstractHerder {
     const { statuses, configs } = this.parts;
     const connector = statuses.connectorStatus(name);
     if (connector === null) throw unknown(`No status found for connector ${name}`);
-    const config = configs.state.connector(name)?.config ?? {};
-    return { name, connector, tasks: statuses.taskStatuses(name), type: this.#type(config) };
+    const { config = {}, taskConfigs = [] } = configs.state.connector(name) ?? {};
+    return { name, connector, tasks: statuses.taskStatuses(name, taskConfigs.length), type: this.#type(config) };
   }
 
   taskConfigs(name: string): readonly TaskInfo[] {
@@ -345,8 +345,8 @@ export abstract class AbstractHerder {
   protected states(): ConnectorState[] {
     const { statuses, worker } = this.parts;
     const states = this.connectors().map(name => {
-      const { config, type } = this.connectorInfo(name);
-      const own = statuses.taskStatuses(name).filter(({ id }) => this.owns(name, id));
+      const { config, type, tasks } = this.connectorInfo(name);
+      const own = statuses.taskStatuses(name, tasks.length).filter(({ id }) => this.owns(name, id));
       return {
         name,
         type,

@@ -69,8 +69,15 @@ export class StatusBoard {
     return status === null ? null : { id: task, ...shown(status) };
   }
 
-  taskStatuses(name: string): TaskStatus[] {
-    return this.#store.state.tasks(name).map(([id, status]) => ({ id, ...shown(status) }));
+  /**
+   * Of a connector that has so many tasks. One beyond is shown while it runs; that it runs nowhere may be said too late, by a worker that was cut off while the
+   * connector was stopped.
+   */
+  taskStatuses(name: string, taskCount: number): TaskStatus[] {
+    return this.#store.state
+      .tasks(name)
+      .filter(([id, { state }]) => id < taskCount || state !== 'UNASSIGNED')
+      .map(([id, status]) => ({ id, ...shown(status) }));
   }
 
   topics(name: string): string[] {

@@ -65,7 +65,7 @@ async function supervised(t: TestContext, name: string): Promise<Tested> {
   });
   const { statuses } = parts;
   const shown = (): string =>
-    [statuses.connectorStatus(name), ...statuses.taskStatuses(name)].map(status => status?.state).join(' ');
+    [statuses.connectorStatus(name), ...statuses.taskStatuses(name, 10)].map(status => status?.state).join(' ');
   const reaches = (states: string): Promise<void> =>
     waitUntil(`${name} is ${states}`, waitMs, () => shown() === states, 5).catch(error => {
       throw new Error(`${error.message}, but ${shown()}`);

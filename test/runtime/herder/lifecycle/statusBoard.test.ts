@@ -65,6 +65,21 @@ test('what is given up in order is free', async t => {
   assert.equal(await second.shown(), 'UNASSIGNED@first');
 });
 
+test('a task that its connector has no more is not shown, where a worker says only afterwards that it runs nowhere', async t => {
+  const { first, second } = await workers(t);
+  // The connector was stopped while the first was cut off, and the leader has cleared away what it ran.
+  second.board.task('c', 1, 'RUNNING', null);
+  const shown = (worker: TestedWorker, taskCount: number): string[] =>
+    worker.board.taskStatuses('c', taskCount).map(({ id, state }) => `${id} ${state}`);
+  first.board.task('c', 0, 'UNASSIGNED', null);
+  assert.equal(await first.shown(), 'UNASSIGNED@first');
+  await second.shown();
+  for (const worker of [first, second]) {
+    assert.deepEqual(shown(worker, 0), ['1 RUNNING'], 'what runs still is shown');
+    assert.deepEqual(shown(worker, 2), ['0 UNASSIGNED', '1 RUNNING']);
+  }
+});
+
 test('a worker that lost a task and is back in the group does not call free what another runs', async t => {
   const { first, second } = await workers(t);
   first.board.task('c', 0, 'RUNNING', null);
