@@ -71,6 +71,13 @@ export class StreamBatch extends ChangeColumns<TableVersion> {
     longs[LONG.position]![group] = event.position;
   }
 
+  override truncate(count: number): void {
+    super.truncate(count);
+    // Without records of theirs there is no room for what groups share.
+    this.groupCount = this.count === 0 ? 0 : this.groups[this.count - 1]! + 1;
+    this.lastEvent = null;
+  }
+
   setOrder(index: number, totalOrder: bigint, collectionOrder: bigint): void {
     this.longs[LONG.totalOrder]![index] = totalOrder;
     this.longs[LONG.collectionOrder]![index] = collectionOrder;
