@@ -92,9 +92,11 @@ export class TablePlanner<S extends SqlTypes> {
     const now = performance.now();
     if (now - (this.#checkedMs.get(id) ?? Number.NEGATIVE_INFINITY) < RECHECK_MS) return null;
     this.#checkedMs.set(id, now);
+    // Plans hold on to their table: they are made again only where it is another.
+    const table = await this.#retry(() => this.#dialect.readTable(name));
+    if (table === null || isDeepStrictEqual(table.columns, columns)) return null;
     await this.#readAgain(name);
-    const anew = await this.plan(run, name);
-    return anew === null || isDeepStrictEqual(anew.table.columns, columns) ? null : anew;
+    return this.plan(run, name);
   }
 
   #planId(run: ChangeRun, name: TableName): string {
