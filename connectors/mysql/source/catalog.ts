@@ -23,6 +23,8 @@ export interface CatalogColumn {
 }
 
 export interface CatalogTable extends TableName {
+  /** MariaDB keeps sequences as tables of one row. */
+  readonly isSequence: boolean;
   readonly columns: readonly CatalogColumn[];
   /** Of the primary key, else of the first unique index without nullable columns. */
   readonly keyColumns: readonly string[];
@@ -67,6 +69,7 @@ export async function readTable(
   );
   return {
     ...table,
+    isSequence: columns[0]!.tableType === 'SEQUENCE',
     columns: [...columns, ...(isHidden ? PERIOD : [])].map(row => catalogColumn(row, isMariaDb)),
     keyColumns: isHidden ? withPeriod(keyOf(indexes)) : keyOf(indexes),
   };

@@ -14,6 +14,9 @@ import { isDefinition, readStatement, type Statement } from './statements.ts';
 import { unsupportedEvent } from './streamError.ts';
 import type { TransactionScope } from './transactionScope.ts';
 
+/** Id of the file, where its name begins and ends in the text, what becomes of duplicates. */
+const LOAD_FILE_BYTES = 13;
+
 /** What events are handed on to. */
 export interface LogParts {
   readonly settings: SourceSettings;
@@ -96,11 +99,15 @@ export class LogEvents {
       }
       case EventType.query:
         scope.setEvent(bytes, p);
-        this.statement(bytes, body, end, null);
+        this.statement(bytes, body, end);
         break;
       case EventType.mariaQueryCompressed:
         scope.setEvent(bytes, p);
-        this.statement(bytes, body, end, inflatePart);
+        this.statement(bytes, body, end, { expand: inflatePart });
+        break;
+      case EventType.executeLoadQuery:
+        scope.setEvent(bytes, p);
+        this.statement(bytes, body, end, { fileBytes: LOAD_FILE_BYTES });
         break;
       case EventType.xid:
       case EventType.xaPrepare:
@@ -126,6 +133,9 @@ export class LogEvents {
       case EventType.intvar:
       case EventType.rand:
       case EventType.userVar:
+      case EventType.beginLoadQuery:
+      case EventType.appendBlock:
+      case EventType.deleteFile:
       case EventType.transactionContext:
       case EventType.viewChange:
       case EventType.mariaBinlogCheckpoint:
@@ -193,15 +203,21 @@ export class LogEvents {
     this.parts.scope.end();
   }
 
-  /** Thread, seconds, length of the database's name, error, length of status variables; those; name and a zero byte; text. */
-  private statement(bytes: Buffer, body: number, end: number, expand: ((text: Buffer) => Buffer) | null): void {
+  /** Thread, seconds, length of the database's name, error, length of status variables; what a LOAD DATA says of its file; the variables; name and a zero byte; text. */
+  private statement(
+    bytes: Buffer,
+    body: number,
+    end: number,
+    { expand = null, fileBytes = 0 }: { expand?: ((text: Buffer) => Buffer) | null; fileBytes?: number } = {},
+  ): void {
     const { scope, rows, readsDefinitions } = this.parts;
     const reader = new ByteReader(bytes, body, end);
     const thread = reader.uint(4);
     reader.skip(4);
     const nameLength = reader.uint(1);
     reader.skip(2);
-    reader.skip(reader.uint(2));
+    const variableBytes = reader.uint(2);
+    reader.skip(fileBytes + variableBytes);
     const database = reader.text(nameLength);
     reader.skip(1);
     const rest = reader.rest();

@@ -77,8 +77,8 @@ export class RowEvents {
     this.tables.clear();
   }
 
-  /** Gives the version of the pending table. */
-  setVersion(version: TableVersion): void {
+  /** Gives the version of the pending table; null = its rows are not published. */
+  setVersion(version: TableVersion | null): void {
     this.pendingKnown!.version = version;
     this.pendingKnown = null;
     this.pendingTable = null;

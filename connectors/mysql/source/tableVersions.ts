@@ -11,6 +11,11 @@ import { historyTable } from './historyColumns.ts';
 import { loggedColumn } from './loggedColumns.ts';
 import { chosenKey, type RowColumn, TableVersion } from './tableVersion.ts';
 
+const SEQUENCE_COLUMNS =
+  'next_not_cached_value,minimum_value,maximum_value,start_value,increment,cache_size,cycle_option,cycle_count';
+/** One that is gone by now is known by its columns. */
+const isSequence = (map: TableMap): boolean => map.columns.map(({ name }) => name).join() === SEQUENCE_COLUMNS;
+
 /** Columns that the server adds for indexes on expressions. */
 const isHidden = (name: string): boolean => name.startsWith('!hidden!');
 
@@ -33,12 +38,13 @@ export class TableVersions {
     return !isSystemDatabase(database) && (tables(name, database) || name === signalTable);
   }
 
-  /** What a TABLE_MAP of a captured table describes; reads the catalogue. */
-  async fromLog(connection: Connection, map: TableMap): Promise<TableVersion> {
+  /** What a TABLE_MAP of a captured table describes; reads the catalogue. Null = a sequence, which is no table for anybody. */
+  async fromLog(connection: Connection, map: TableMap): Promise<TableVersion | null> {
     const isMariaDb = this.settings.connector === 'mariadb';
     this.collations ??= await readCollations(connection, isMariaDb);
     const table = { database: map.database, name: map.table };
     const catalog = await readTable(connection, table, isMariaDb);
+    if (isMariaDb && (catalog?.isSequence === true || isSequence(map))) return null;
     if (map.columns.some(column => column.name === null)) {
       const { columns, keyColumns } = historyTable(map, this.definition?.(table) ?? null);
       const version = this.version(table, columns, keyColumns, catalog, 'mysql-binlog');

@@ -1,5 +1,6 @@
 /** The source task against a real server: resume at every poll, lost connections, other servers, large rows and transactions. */
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { TcpProxy } from '../../services/tcpProxy.ts';
 import { events, failsWith } from './mysqlEvents.ts';
@@ -316,6 +317,53 @@ test('MariaDB: tables that keep old versions have the same columns and key from 
     });
     assert.equal(new Set(shapes).size, 1, shapes.join(' '));
   }
+});
+
+test('MariaDB: sequences are no tables, also when they are gone', async t => {
+  const harness = await MysqlHarness.open(t, { url: MARIADB_URL });
+  const { sql } = harness;
+  await sql.query('CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (0)');
+  await sql.query('CREATE SEQUENCE s; CREATE SEQUENCE gone');
+  await harness.start();
+  await harness.pollUntil(1);
+  await harness.pollUntilStreaming();
+  harness.commit();
+  await harness.stop();
+  await sql.query('SELECT nextval(s); SELECT nextval(gone); DROP SEQUENCE gone; INSERT INTO t VALUES (1)');
+  await harness.start();
+  await harness.pollUntil(2);
+  assert.deepEqual(
+    events(harness).map(({ source, op, after }) => [source.table, op, after?.id]),
+    [
+      ['t', 'r', 0],
+      ['t', 'c', 1],
+    ],
+  );
+});
+
+test('MariaDB: a LOAD DATA that was logged as a statement stops the source only if its table is captured', async t => {
+  const harness = await MysqlHarness.open(t, { url: MARIADB_URL });
+  const { sql, name } = harness;
+  await sql.query('CREATE TABLE t (id INT PRIMARY KEY); CREATE TABLE other (id INT PRIMARY KEY)');
+  const config = { 'table.include.list': `${name}.t` };
+  await harness.start(config);
+  await harness.pollUntilStreaming();
+  const load = (table: string) =>
+    sql.query({
+      sql: `LOAD DATA LOCAL INFILE 'ids' INTO TABLE ${table}`,
+      infileStreamFactory: () => Readable.from([Buffer.from('1\n2\n')]),
+    });
+  await sql.query("SET SESSION binlog_format = 'STATEMENT'");
+  await load('other');
+  await sql.query("SET SESSION binlog_format = 'ROW'; INSERT INTO t VALUES (7)");
+  await harness.pollUntil(1);
+  assert.equal(events(harness)[0]!.after!.id, 7);
+  await sql.query("SET SESSION binlog_format = 'STATEMENT'");
+  await load('t');
+  await assert.rejects(
+    harness.pollWhile(() => true),
+    failsWith('MYSQL_EVENT_UNSUPPORTED'),
+  );
 });
 
 test('MariaDB: what was rolled back is not published, although the log has it', async t => {
