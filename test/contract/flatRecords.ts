@@ -1,6 +1,6 @@
 /** Flat records of a topic `orders`, and a database with what the tests of one sink ask of it again and again. */
 import type { Config, SinkBatch, SinkTask } from '../../runtime/api/index.ts';
-import { INT64, OPTIONAL_STRING, type Schema, Struct, struct } from '../../schemas/data/index.ts';
+import { INT64, OPTIONAL_STRING, type Schema, STRING, Struct, struct } from '../../schemas/data/index.ts';
 import { avroSinkBatch, plainSinkBatch, type TestRecord } from './sinkBatches.ts';
 import { type SinkRun, type StartOptions, startSink } from './sinkHarness.ts';
 import type { SqlRow, SqlTarget } from './sqlTarget.ts';
@@ -29,6 +29,18 @@ export function oneRow(fields: readonly (readonly [string, Schema])[], values: r
   const valueSchema = struct([['id', INT64], ...fields], { name: 'orders.Wide' });
   const record = { key: new Struct(keySchema, [1n]), value: new Struct(valueSchema, [1n, ...values]) };
   return avroSinkBatch({ topic, keySchema, valueSchema }, [record]);
+}
+
+/** One record with a key of so many texts, k1 and so on. */
+export async function textKey(columns: number): Promise<{ batch: SinkBatch; values: SqlRow }> {
+  const names = Array.from({ length: columns }, (_, i) => `k${i + 1}`);
+  const schema = struct(
+    names.map(name => [name, STRING]),
+    { name: 'orders.TextKey' },
+  );
+  const values = Object.fromEntries(names.map(name => [name, `${name}${'é'.repeat(40)}`]));
+  const record = { key: Struct.of(schema, values), value: Struct.of(schema, values) };
+  return { batch: await avroSinkBatch({ topic, keySchema: schema, valueSchema: schema }, [record]), values };
 }
 
 export const upsert = (table: string): Config => ({

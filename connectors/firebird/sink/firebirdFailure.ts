@@ -27,12 +27,18 @@ export function classifyFailure(error: unknown): FailureClass {
   return code !== null && RECORD.has(code) ? 'record' : 'fatal';
 }
 
-/** "unsuccessful metadata update", mostly because it is there already, and unique violations of the catalogue. */
-const RACED: readonly number[] = [335544351, 335544665, 335544349];
+/** "unsuccessful metadata update", for whatever reason, which its text tells. */
+const METADATA_UPDATE = 335544351;
+const THERE_ALREADY = /already exists|duplicate value|UNIQUE KEY constraint/i;
+/** Unique violations of the catalogue. */
+const RACED: readonly number[] = [335544665, 335544349];
 
 /** Of DDL: another task did the same at the same time. */
-export const isThereAlready = (error: unknown): boolean =>
-  RACED.includes(gdsCode(error) ?? 0) && !isConnectionLoss(error);
+export function isThereAlready(error: unknown): boolean {
+  const code = gdsCode(error);
+  if (code === null || isConnectionLoss(error)) return false;
+  return code === METADATA_UPDATE ? THERE_ALREADY.test(String(error)) : RACED.includes(code);
+}
 
 export const isPrivilege = (error: unknown): boolean => gdsCode(error) === NO_PRIVILEGE;
 

@@ -10,15 +10,19 @@ import type { TargetColumn, TargetTable } from './catalog.ts';
 import type { FbTypes } from './fbTypes.ts';
 
 const KAFKA_TYPES = ['varchar(249) character set utf8', 'integer', 'bigint'];
-/** An index key has a quarter of a page. */
-const KEY_TEXT = 'varchar(255) character set utf8';
-const KEY_BYTES = 'varbinary(255)';
+/** Of texts and bytes of a key that has one of them. */
+const KEY_LENGTH = 255;
+/** An index key has a quarter of a page, of 8 KiB mostly, and takes five bytes for four where it has several columns. */
+const MAX_KEY_BYTES = 1600;
+const TEXT_BYTES = 4;
+/** Of the largest number, date or UUID. */
+const OTHER_BYTES = 36;
 const TEXT = 'blob sub_type text character set utf8';
 export const MAX_DIGITS = 38;
 
 export const tableSql = (name: TableName): string => quoteName(name.table);
 
-function typeOf({ name, field, input, isKey }: WantedColumn): string {
+function typeOf({ name, field, input, isKey }: WantedColumn, keyLength: number = KEY_LENGTH): string {
   if (input.from === 'kafka') return KAFKA_TYPES[input.index]!;
   const { schema } = field;
   if (schema === null)
@@ -26,10 +30,11 @@ function typeOf({ name, field, input, isKey }: WantedColumn): string {
       'SINK_SCHEMA_NEEDED',
       `field "${name}" comes without schema, so that no column can be made for it; create it by hand, or use a converter that carries schemas`,
     );
-  return fromKind(schema, isKey);
+  return fromKind(schema, isKey ? keyLength : null);
 }
 
-function fromKind(schema: Schema, isKey: boolean): string {
+/** `keyLength` = of texts and bytes of a key; null = the column is in none. */
+function fromKind(schema: Schema, keyLength: number | null): string {
   switch (sourceKind(schema)) {
     case 'integer':
       return schema.type === 'INT64' ? 'bigint' : schema.type === 'INT32' ? 'integer' : 'smallint';
@@ -43,7 +48,7 @@ function fromKind(schema: Schema, isKey: boolean): string {
       return 'decfloat(34)';
     case 'bytes':
     case 'bits':
-      return isKey ? KEY_BYTES : 'blob sub_type binary';
+      return keyLength === null ? 'blob sub_type binary' : `varbinary(${keyLength})`;
     case 'date':
     case 'isoDate':
       return 'date';
@@ -67,7 +72,7 @@ function fromKind(schema: Schema, isKey: boolean): string {
     case 'uuid':
       return 'char(36) character set ascii';
     default:
-      return isKey ? KEY_TEXT : TEXT;
+      return keyLength === null ? TEXT : `varchar(${keyLength}) character set utf8`;
   }
 }
 
@@ -78,8 +83,17 @@ function decimalType(schema: Schema): string {
   return `numeric(${Number.isInteger(precision) && precision > 0 ? precision : MAX_DIGITS},${scale})`;
 }
 
+/** The longest that all texts and bytes of the key can be together, at most the usual one. */
+function openKeyLength(wanted: readonly WantedColumn[]): number {
+  const key = wanted.filter(w => w.isKey);
+  const open = key.filter(w => /^var(char|binary)/.test(typeOf(w))).length;
+  const room = MAX_KEY_BYTES - (key.length - open) * OTHER_BYTES;
+  return Math.max(1, Math.min(KEY_LENGTH, Math.floor(room / (open * TEXT_BYTES))));
+}
+
 export function createTableSql(name: TableName, wanted: readonly WantedColumn[]): string {
-  const columns = wanted.map(w => `${quoteName(w.name)} ${typeOf(w)}${w.isKey ? ' not null' : ''}`);
+  const keyLength = openKeyLength(wanted);
+  const columns = wanted.map(w => `${quoteName(w.name)} ${typeOf(w, keyLength)}${w.isKey ? ' not null' : ''}`);
   const key = wanted.filter(w => w.isKey).map(w => quoteName(w.name));
   if (key.length > 0) columns.push(`primary key (${key.join(', ')})`);
   return `create table ${tableSql(name)} (${columns.join(', ')})`;
@@ -124,7 +138,7 @@ function widerType(column: TargetColumn, schema: Schema): string | null {
   switch (column.kind) {
     case 'integer': {
       if (kind !== 'integer') return null;
-      const wider = fromKind(schema, false);
+      const wider = fromKind(schema, null);
       return INTEGER_RANKS[wider]! > (INTEGER_RANKS[column.typeSql] ?? 4) ? wider : null;
     }
     case 'float':

@@ -15,14 +15,19 @@ const TEXT = 'character set utf8mb4';
 /** Keys must tell apart what their source tells apart: case, accents, spaces at the end. */
 const keyText = (isMariaDb: boolean, length: number): string =>
   `varchar(${length}) ${TEXT} collate ${isMariaDb ? 'utf8mb4_nopad_bin' : 'utf8mb4_0900_bin'}`;
-/** An index takes 3072 bytes: 768 characters. */
-const MAX_KEY_LENGTH = 768;
+/** What an index takes. */
+const MAX_KEY_BYTES = 3072;
+const TEXT_BYTES = 4;
+const MAX_KEY_LENGTH = MAX_KEY_BYTES / TEXT_BYTES;
+/** Of the largest decimal. */
+const NUMBER_BYTES = 30;
 const KEY_LENGTH = 255;
 const MAX_VARCHAR_LENGTH = 16_383;
 
 const KAFKA_TYPES = ['varchar(249) character set ascii collate ascii_bin', 'int', 'bigint'];
 
-export function columnType(wanted: WantedColumn, isMariaDb: boolean): string {
+/** `keyLength` = of texts and bytes of a key whose length their source does not tell. */
+export function columnType(wanted: WantedColumn, isMariaDb: boolean, keyLength = KEY_LENGTH): string {
   if (wanted.input.from === 'kafka') return KAFKA_TYPES[wanted.input.index]!;
   const { schema } = wanted.field;
   if (schema === null)
@@ -32,11 +37,27 @@ export function columnType(wanted: WantedColumn, isMariaDb: boolean): string {
     );
   if (wanted.isKey) {
     const kind = sourceKind(schema);
-    const length = Math.min(sourceLength(schema) ?? KEY_LENGTH, MAX_KEY_LENGTH);
+    const length = Math.min(sourceLength(schema) ?? keyLength, MAX_KEY_LENGTH);
     if (kind === 'bytes') return `varbinary(${length})`;
     if (fromKind(schema) === `longtext ${TEXT}`) return keyText(isMariaDb, length);
   }
   return fromSourceType(schema) ?? fromKind(schema);
+}
+
+/** The longest that all columns of the key can be together, at most the usual one. */
+function openKeyLength(wanted: readonly WantedColumn[], isMariaDb: boolean): number {
+  const key = wanted.filter(w => w.isKey);
+  const bytesAt = (length: number): number =>
+    key.reduce((sum, w) => sum + indexBytes(columnType(w, isMariaDb, length)), 0);
+  let length = KEY_LENGTH;
+  while (length > 1 && bytesAt(length) > MAX_KEY_BYTES) length--;
+  return length;
+}
+
+function indexBytes(type: string): number {
+  const [, kind, length] = /^(?:var)?(char|binary)\((\d+)\)/.exec(type) ?? [];
+  if (kind === undefined) return NUMBER_BYTES;
+  return Number(length) * (kind === 'char' && !type.includes('ascii') ? TEXT_BYTES : 1);
 }
 
 /** From what Debezium tells of the column with `column.propagate.source.type`: types whose values come under the same schema. */
@@ -142,9 +163,10 @@ export const tableSql = (name: TableName): string =>
 export const createSchemaSql = (schema: string): string => `create database if not exists ${quoteIdentifier(schema)}`;
 
 export function createTableSql(name: TableName, wanted: readonly WantedColumn[], isMariaDb: boolean): string {
+  const keyLength = openKeyLength(wanted, isMariaDb);
   // Only the key: a column that may not be null today may be null after a change at the source.
   const columns = wanted.map(
-    w => `${quoteIdentifier(w.name)} ${columnType(w, isMariaDb)}${w.isKey ? ' not null' : ' null'}`,
+    w => `${quoteIdentifier(w.name)} ${columnType(w, isMariaDb, keyLength)}${w.isKey ? ' not null' : ' null'}`,
   );
   const key = wanted.filter(w => w.isKey).map(w => quoteIdentifier(w.name));
   if (key.length > 0) columns.push(`primary key (${key.join(', ')})`);

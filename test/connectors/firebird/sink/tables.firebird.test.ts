@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { sinkPlugin } from '../../../../connectors/firebird/sink/index.ts';
 import type { Config } from '../../../../runtime/api/index.ts';
 import { Decimal, decimalSchema, INT16, INT32, INT64, optional, STRING } from '../../../../schemas/data/index.ts';
-import { oneRow, upsert } from '../../../contract/flatRecords.ts';
+import { oneRow, textKey, upsert } from '../../../contract/flatRecords.ts';
 import { startSink } from '../../../contract/sinkHarness.ts';
 import type { FirebirdVersion } from '../../../services/localFirebird.ts';
 import { type OrdersTarget, openOrders } from './ordersTarget.ts';
@@ -18,6 +18,20 @@ for (const version of [5, 4] as readonly FirebirdVersion[]) {
       orders = await openOrders(version);
     });
     after(() => orders[Symbol.asyncDispose]());
+
+    it('auto.create makes texts of a key as long as an index takes all of them', async () => {
+      const table = 'MANY_TEXTS';
+      await using run = await orders.start({ ...upsert(table), 'auto.create': 'true' });
+      const { batch, values } = await textKey(5);
+      await run.deliver(batch);
+      assert.deepEqual(await orders.query(`select "k1", "k2", "k3", "k4", "k5" from ${table}`), [values]);
+    });
+
+    it('tells why the server did not make a table', async () => {
+      await using run = await orders.start({ ...upsert('WIDE_KEY'), 'auto.create': 'true' });
+      const { batch } = await textKey(20);
+      await assert.rejects(run.deliver(batch), { code: 'SINK_DDL_FAILED', message: /failed: .*key/i });
+    });
 
     it('auto.evolve adds columns and widens those whose fields have become wider', async () => {
       const table = await orders.create(

@@ -17,7 +17,7 @@ import {
   Struct,
   struct,
 } from '../../../../schemas/data/index.ts';
-import { flat, flatBatch, jsonBatch, keySchema, topic, upsert } from '../../../contract/flatRecords.ts';
+import { flat, flatBatch, jsonBatch, keySchema, textKey, topic, upsert } from '../../../contract/flatRecords.ts';
 import { avroSinkBatch, plainSinkBatch } from '../../../contract/sinkBatches.ts';
 import { servers } from './mysqlTarget.ts';
 import { type OrdersTarget, openOrders } from './orders.ts';
@@ -91,6 +91,14 @@ for (const [name, server] of servers) {
         { id: '2', n: String(2n ** 40n), price: '123456.789', extra: 'x' },
       ]);
       await assert.rejects(run.deliver(await batchOf(2)), { code: 'SINK_COLUMN_REQUIRED', message: /"must"/ });
+    });
+
+    it('auto.create makes texts of a key as long as an index takes all of them', async () => {
+      const table = orders.target.uniqueName();
+      await using run = await orders.start({ ...upsert(table), 'auto.create': 'true' });
+      const { batch, values } = await textKey(5);
+      await run.deliver(batch);
+      assert.deepEqual(await orders.rows(table, 'k1, k2, k3, k4, k5'), [values]);
     });
 
     it('widens a column without losing its default, comment or NOT NULL', async () => {
