@@ -100,18 +100,29 @@ function keyInputs(run: ChangeRun, settings: SqlSinkSettings): readonly ColumnIn
 
 export type Matched<S extends SqlTypes = SqlTypes> = { readonly wanted: WantedColumn; readonly column: S['column'] };
 
-/** Columns for the wanted ones, and those that have none. Flags of flattening transforms are wanted only where the table has them. */
+/** Columns for the wanted ones, and those that have none. Throws for two fields of one column. Flags of flattening transforms are wanted only where the table has them. */
 export function matchColumns<S extends SqlTypes>(
   wanted: readonly WantedColumn[],
   table: S['table'],
 ): { matched: Matched<S>[]; missing: WantedColumn[] } {
   const matched: Matched<S>[] = [];
   const missing: WantedColumn[] = [];
+  const takenBy = new Map<S['column'], string>();
   for (const want of wanted) {
     const column = matchColumn(columnsOf<S>(table), want.name);
     if (column === null) {
       if (want.name !== DELETED_FIELD) missing.push(want);
-    } else if (!column.isGenerated) matched.push({ wanted: want, column });
+      continue;
+    }
+    const other = takenBy.get(column);
+    if (other !== undefined)
+      throw new ConnectError(
+        'SINK_FIELDS_COLLIDE',
+        `the fields "${other}" and "${want.name}" of the record both go to column "${column.name}" of ${table.name}; rename or drop one with a transform, leave it out with field.exclude.list, or create a column of its exact name`,
+        { place: { table: table.name, column: column.name } },
+      );
+    takenBy.set(column, want.name);
+    if (!column.isGenerated) matched.push({ wanted: want, column });
   }
   return { matched, missing };
 }

@@ -18,6 +18,7 @@ import { HeldRecord } from './heldRecord.ts';
 import type { OffsetLedger } from './offsetLedger.ts';
 import { type Retry, retryTransient } from './retryTransient.ts';
 import { RowEncoder } from './rowEncoder.ts';
+import type { RowPlan } from './rowPlan.ts';
 import { ShapeList } from './rowShape.ts';
 import type { SqlTarget } from './sqlDialect.ts';
 import type { SqlSinkSettings } from './sqlSinkConfig.ts';
@@ -156,7 +157,16 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
   }
 
   async #encodeRange(run: ChangeRun, from: number, to: number, name: TableName): Promise<void> {
-    let plan = await this.#planner.plan(run, name);
+    let plan: RowPlan<S> | null;
+    try {
+      plan = await this.#planner.plan(run, name);
+    } catch (error) {
+      if (!(error instanceof ConnectError) || error.code !== 'SINK_FIELDS_COLLIDE') throw error;
+      const { code, message, place } = error;
+      for (let i = from; i < to; i++)
+        await this.#rejectRecord(run, i, new ConnectError(code, message, { place: { ...place } }));
+      return;
+    }
     if (plan === null) return;
     const lanes = this.#lanes!;
     for (let at = from; at < to; ) {
@@ -172,8 +182,7 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
           at = next - 1;
           continue;
         }
-        this.#context.metrics.count('rejected_records');
-        await this.#context.reportErrantRecord(run.batch.record(run.from + next - 1), error);
+        await this.#rejectRecord(run, next - 1, error);
       }
     }
   }
@@ -185,16 +194,21 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
         await this.#encodeRange(run, i, i + 1, name);
         continue;
       }
-      const index = run.from + i;
-      this.#context.metrics.count('rejected_records');
-      const place = { ...partitionOf(run.batch), offset: run.batch.offset(index), table: name.table };
       const error = new ConnectError(
         'SINK_KEY_MISSING',
         `the record has no key, which pk.mode=record_key and insert.mode=${this.#settings.insertMode} need; give its source a key, or set pk.mode=none and insert.mode=insert to take it as a new row`,
-        { place },
+        { place: { table: name.table } },
       );
-      await this.#context.reportErrantRecord(run.batch.record(index), error);
+      await this.#rejectRecord(run, i, error);
     }
+  }
+
+  /** Record `i` of the run, which cannot be written. */
+  async #rejectRecord(run: ChangeRun, i: number, error: ConnectError): Promise<void> {
+    const index = run.from + i;
+    this.#context.metrics.count('rejected_records');
+    const at = error.at({ ...partitionOf(run.batch), offset: run.batch.offset(index) });
+    await this.#context.reportErrantRecord(run.batch.record(index), at);
   }
 
   #countIgnored(): void {

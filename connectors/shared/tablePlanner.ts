@@ -250,6 +250,12 @@ export class TablePlanner<S extends SqlTypes> {
 
   async #createTable(name: TableName, wanted: readonly WantedColumn[]): Promise<S['table']> {
     const columns = wanted.filter(w => w.name !== DELETED_FIELD);
+    if (columns.some(w => w.field.schema === null && w.input.from !== 'kafka'))
+      throw new ConnectError(
+        'SINK_SCHEMA_NEEDED',
+        `table ${this.#dialect.tableSql(name)} does not exist, and auto.create can not make it from records without schema; create it by hand, or use a converter that carries schemas`,
+        { place: { table: name.table } },
+      );
     const sql = this.#dialect.createTableSql(await this.#createSchema(name), columns);
     return this.#change(name, sql);
   }

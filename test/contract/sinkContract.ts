@@ -360,6 +360,22 @@ function contractCases(subject: () => SinkSubject, make: MakeBatch): void {
     assert.ok(!rows.some(r => r.id === 123n));
   });
 
+  it('refuses single records of which two fields find one column, and writes the others', async () => {
+    await using sink = await open({ 'pk.mode': 'record_value', 'pk.fields': 'id' }, { tolerate: true });
+    const json = (fields: Named): TestRecord => ({ key: null, value: fields });
+    const records = [item(1n), { ...item(2n), NaMe: 'x' }, { ...item(3n), NaMe: 'x' }, item(4n)].map(json);
+    const untyped = { topic: 'shop.public.item', firstOffset: 50, keySchema: null, valueSchema: null };
+    await sink.run.deliver(await plainSinkBatch(untyped, records));
+    assert.deepEqual(
+      sink.run.errants.map(e => [e.record.originalOffset, e.error.code, e.error.place.offset]),
+      [
+        [51, 'SINK_FIELDS_COLLIDE', 51],
+        [52, 'SINK_FIELDS_COLLIDE', 52],
+      ],
+    );
+    assert.deepEqual(await subject().items(sink.table), [item(1n), item(4n)]);
+  });
+
   it('fails at a record that the target refuses when errors are not tolerated, and does not confirm it', async () => {
     await using sink = await open();
     const records = await batch([written('c', item(1n)), written('c', item(2n, { name: 'x'.repeat(21) }))]);
