@@ -3,7 +3,7 @@
  * what is captured or written without a word. The worker warns of other unknown keys.
  */
 import type { Config, ConfigError } from '../../runtime/api/index.ts';
-import { isNear } from '../../runtime/api/nearName.ts';
+import { nearestName } from '../../runtime/api/nearName.ts';
 
 /** Keys that the worker reads, by beginnings: names behind them are free. */
 const FREE =
@@ -35,7 +35,7 @@ export function misspeltKeys(
   return Object.keys(config)
     .filter(key => !names.includes(key) && !FREE.test(key) && !reads(key))
     .flatMap(key => {
-      const meant = names.find(name => isNear(name, key));
+      const meant = nearestName(names, key);
       if (meant === undefined) return [];
       return [{ key, message: `Unknown configuration ${key}: ${meant} is probably meant` }];
     });

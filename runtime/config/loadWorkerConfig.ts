@@ -7,7 +7,7 @@ import convict from 'convict';
 import { ConnectError } from '../../schemas/errors.ts';
 import { type ConfigKey, type ConfigValues, parseKey } from '../api/configDef.ts';
 import type { Config } from '../api/connector.ts';
-import { isNear } from '../api/nearName.ts';
+import { nearestName } from '../api/nearName.ts';
 import type { BrokerSettings } from '../broker/port.ts';
 import { type RegistrySettings, type WorkerConfig, withPrefix } from './workerConfig.ts';
 import { workerConfigDef, workerKeys } from './workerKeys.ts';
@@ -55,7 +55,7 @@ export function loadWorkerConfig(sources: WorkerConfigSources): LoadedWorkerConf
     ignored: Object.keys({ ...file, ...flags })
       .filter(key => !isMeaningful(key))
       .sort()
-      .map(key => ({ key, meant: Object.keys(workerKeys).find(known => isNear(known, key)) ?? null })),
+      .map(key => ({ key, meant: nearestName(Object.keys(workerKeys), key) ?? null })),
   };
 }
 

@@ -3,7 +3,7 @@
  * a module is imported when one of its plugins is to run or to show its keys. Every task thread knows the same modules, so that a name means the same everywhere.
  */
 import { ConnectError, type Plugin, type PluginModule } from '../api/index.ts';
-import { isNear } from '../api/nearName.ts';
+import { nearestName } from '../api/nearName.ts';
 
 export type PluginKind = Plugin['kind'];
 export type PluginOf<K extends PluginKind> = Extract<Plugin, { kind: K }>;
@@ -83,7 +83,10 @@ export class PluginRegistry {
     if (found !== undefined) return found;
     const connectors = this.all().filter(p => p.kind === 'source' || p.kind === 'sink');
     const available = connectors.map(p => p.className).join(', ');
-    const meant = connectors.flatMap(p => [...namesOf(p)]).find(known => isNear(known, name.trim()));
+    const meant = nearestName(
+      connectors.flatMap(p => [...namesOf(p)]),
+      name.trim(),
+    );
     throw new ConnectError(
       'PLUGIN_NOT_FOUND',
       `Failed to find any class that implements Connector and which name matches ${name}, available connectors are: ${available}${meant === undefined ? '' : `. ${meant} is probably meant`}`,
