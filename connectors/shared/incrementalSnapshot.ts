@@ -34,6 +34,9 @@ export interface IncrementalOptions {
   readonly maxChunks: number;
 }
 
+/** How a table ends that was read. */
+const READ: readonly TableStatus[] = ['SUCCEEDED', 'EMPTY'];
+
 /** A captured table by its full name. */
 export interface NamedTable<T> {
   readonly id: string;
@@ -55,6 +58,8 @@ export abstract class IncrementalSnapshot<T, A, P> {
   private readonly windows = new ChunkWindows<P>();
   /** Of the table at hand, since the start of the task. */
   private rowsRead = 0;
+  /** Tables that were left out, since the start of the task. */
+  private unread: string[] = [];
   private blocking: BlockingRequest<T>[] = [];
 
   constructor(options: IncrementalOptions, stored: SourceOffset | null) {
@@ -238,10 +243,14 @@ export abstract class IncrementalSnapshot<T, A, P> {
       status,
     });
     if (collections.length === 0) this.tell('COMPLETED');
-    logger.info({ table: ended?.id }, 'the incremental snapshot of the table is complete');
+    if (READ.includes(status)) logger.info({ table: ended?.id }, 'the incremental snapshot of the table is complete');
+    else if (ended !== undefined) this.unread.push(ended.id);
     this.state = collections.length === 0 ? NOTHING : { ...this.state, collections, lastKey: null, maximumKey: null };
     if (collections.length > 0) return;
-    logger.info({}, 'the incremental snapshot is complete');
+    // Why they were not is told already, as an error.
+    if (this.unread.length === 0) logger.info({}, 'the incremental snapshot is complete');
+    else logger.info({ unread: this.unread.join(', ') }, 'the incremental snapshot has ended, without some tables');
+    this.unread = [];
     void this.closeClients();
   }
 
@@ -257,7 +266,7 @@ export abstract class IncrementalSnapshot<T, A, P> {
       } catch (error) {
         // It comes again, after a restart from before it.
         if (this.isConnectionLoss(error)) throw error;
-        logger.error({ signal: id, type, reason: String(error) }, 'a signal is not followed: it is malformed');
+        logger.error({ signal: id, type, reason: String(error) }, 'a signal is not followed');
       }
     }
   }
@@ -305,6 +314,7 @@ export abstract class IncrementalSnapshot<T, A, P> {
         }
         if (collections.length > 0) return;
         this.state = NOTHING;
+        this.unread = [];
         await this.closeClients();
         return;
       }

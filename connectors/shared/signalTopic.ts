@@ -36,7 +36,7 @@ export class SignalTopic {
     return { [POSITION]: BigInt(this.#topic.position) };
   }
 
-  /** Signals for this connector that have come. What is malformed is logged: it must not stop the stream. */
+  /** Signals for this connector that have come. What is malformed or unknown is logged: it must not stop the stream. */
   async poll(): Promise<readonly Signal[]> {
     const signals: Signal[] = [];
     for (const { key, value, offset } of await this.#topic.poll()) {
@@ -48,7 +48,7 @@ export class SignalTopic {
         const signal = parseSignal(typeof id === 'string' ? id : `offset ${offset}`, String(type), text);
         if (signal !== null) signals.push(signal);
       } catch (error) {
-        this.#logger.error({ offset, reason: String(error) }, 'a signal is not followed: it is malformed');
+        this.#logger.error({ offset, reason: String(error) }, 'a signal is not followed');
       }
     }
     return signals;

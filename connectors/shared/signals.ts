@@ -16,7 +16,10 @@ export type Signal =
   | { readonly type: 'pause-snapshot' | 'resume-snapshot'; readonly id: string }
   | { readonly type: 'log'; readonly id: string; readonly message: string };
 
-/** Null for a type that means nothing here, such as those of other connectors. Throws an Error that says what is malformed. */
+/** Rows that Debezium writes into the table of signals itself, around each chunk. */
+const OWN_MARKS = ['snapshot-window-open', 'snapshot-window-close'];
+
+/** Null for what asks for nothing. Throws an Error that says what is malformed, or unknown. */
 export function parseSignal(id: string, type: string, data: string | null): Signal | null {
   switch (type) {
     case 'execute-snapshot': {
@@ -51,7 +54,10 @@ export function parseSignal(id: string, type: string, data: string | null): Sign
     case 'log':
       return { type, id, message: String(objectOf(data).message ?? '') };
     default:
-      return null;
+      if (OWN_MARKS.includes(type)) return null;
+      throw new Error(
+        `there are no signals of type "${type}", use execute-snapshot, stop-snapshot, pause-snapshot, resume-snapshot or log`,
+      );
   }
 }
 

@@ -230,6 +230,8 @@ for (const url of [undefined, MARIADB_URL]) {
     await signal('execute-snapshot', { 'data-collections': [`${name}.bare`, `${name}.nothing`] });
     await harness.pollWhile(() => !harness.warnings.some(text => text.includes('it has no primary key')));
     assert.equal(reads('bare').length, 0);
+    await signal('execute-snapshots', { 'data-collections': [`${name}.late`] });
+    await harness.pollWhile(() => !harness.warnings.includes('a signal is not followed'));
 
     const again = JSON.stringify({ 'data-collections': [`${name}.late`] });
     await sql.query("INSERT INTO sig VALUES ('p1', 'execute-snapshot', ?), ('p2', 'pause-snapshot', NULL)", [again]);

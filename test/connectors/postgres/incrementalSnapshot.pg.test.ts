@@ -31,7 +31,8 @@ async function signal(harness: SourceHarness, type: string, data: unknown = null
 const execute = (harness: SourceHarness, ...tables: string[]): Promise<void> =>
   signal(harness, 'execute-snapshot', { 'data-collections': tables, type: 'incremental' });
 
-const isComplete = (harness: SourceHarness): boolean => harness.infos.includes('the incremental snapshot is complete');
+const isComplete = (harness: SourceHarness): boolean =>
+  harness.infos.some(text => /^the incremental snapshot (is complete|has ended)/.test(text));
 const untilComplete = (harness: SourceHarness): Promise<void> => harness.pollWhile(async () => !isComplete(harness));
 
 /** Rows as the events lead to them. */
@@ -164,7 +165,7 @@ test('a snapshot is paused, resumed and stopped; what is wrong with a signal is 
   await signal(harness, 'of-another', 'x');
   await signal(harness, 'log', { message: 'hello from {}' });
   await harness.pollWhile(async () => !harness.infos.some(info => /^hello from/.test(info)));
-  assert.equal(harness.warnings.length, 3);
+  assert.equal(harness.warnings.length, 4);
 
   // A table without key is left out, and so is one whose filter is malformed.
   await signal(harness, 'execute-snapshot', { 'data-collections': ['public.late'] });
@@ -175,7 +176,11 @@ test('a snapshot is paused, resumed and stopped; what is wrong with a signal is 
     'additional-conditions': [{ 'data-collection': 'public.item', filter: 'nothing = 1' }],
   });
   await untilComplete(harness);
-  assert.equal(harness.warnings.length, 5);
+  assert.equal(harness.warnings.length, 6);
+  assert.deepEqual(
+    harness.infos.filter(text => /complete/.test(text)),
+    [],
+  );
   assert.equal(reads(harness).length, 0);
 
   harness.infos.length = 0;

@@ -18,6 +18,7 @@ test('signals are read from the rows of their table', () => {
   assert.deepEqual(parseSignal('2', 'stop-snapshot', null), { type: 'stop-snapshot', id: '2', collections: [] });
   assert.deepEqual(parseSignal('3', 'resume-snapshot', '{"type":"incremental"}'), { type: 'resume-snapshot', id: '3' });
   assert.equal(parseSignal('4', 'snapshot-window-open', ''), null);
+  assert.throws(() => parseSignal('5', 'execute-snapshots', '{}'), /no signals of type "execute-snapshots"/);
   for (const malformed of [
     '',
     '[]',
