@@ -110,6 +110,9 @@ export class Report {
       const theirs = medians.get(other)!;
       if (ours?.rssMiB != null && theirs.rssMiB !== null)
         this.ratio('rssMiB', first!, other, ours.rssMiB / theirs.rssMiB);
+      // What other processes on the machine take has less to do with it than with the rate.
+      if (ours?.cpuMicrosPerRecord != null && theirs.cpuMicrosPerRecord !== null)
+        this.ratio('cpuMicrosPerRecord', first!, other, ours.cpuMicrosPerRecord / theirs.cpuMicrosPerRecord);
     }
     for (const ratio of this.#ratios) process.stdout.write(`${ratio}\n`);
     for (const other of others) {

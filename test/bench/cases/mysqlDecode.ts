@@ -1,14 +1,14 @@
 /**
- * How fast one process reads rows from the log: ours to the Avro bytes of whole change events and their keys, beside the row objects that @vlasky/zongji and
- * the Java client of the log make, which nothing is done with. All read the same log from the same server, each in a process of its own: a new one, and one
- * that has read it before, whose compiler is through.
+ * How fast one process reads rows from the log: ours to the Avro bytes of whole change events and their keys, beside @vlasky/zongji and the Java client of the
+ * log, each twice: to the same bytes by Avro's own library of its language, and to its row objects alone, which nothing is done with. All read the same log
+ * from the same server, each in a process of its own: a new one, and one that has read it before, whose compiler is through.
  */
 import { spawn } from 'node:child_process';
-import { access } from 'node:fs/promises';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Connection, RowDataPacket } from 'mysql2/promise';
-import type { DecoderResult, DecoderRun } from '../decoders/decoderRun.ts';
+import type { DecoderResult, DecoderRun, EventSchemas } from '../decoders/decoderRun.ts';
 import { change, createMysqlTable, WORKLOADS } from '../mysqlTables.ts';
 import type { Options } from '../options.ts';
 import { ProcessMeter } from '../processMeter.ts';
@@ -22,22 +22,29 @@ const READINGS = [
   { label: 'once', warmUps: 0, passes: 1 },
   { label: 'warm', warmUps: 2, passes: 3 },
 ];
-const JAVA_CLIENT = 'mysql-binlog-connector-java';
-const JAVA_CLIENT_VERSION = '0.30.1';
+/** Of the bytes that libraries make of a row beside ours: their numbers of servers and threads are shorter, and avsc has no nanoseconds. */
+const BYTES_APART = 0.05;
 
 interface Decoder {
   readonly system: string;
+  /** Whether it makes events of its rows by a library. */
+  readonly takesSchemas: boolean;
   command(run: DecoderRun): readonly string[];
 }
 
-const ofNode = (system: string, file: string): Decoder => ({
+const ofNode = (system: string, file: string, takesSchemas = false): Decoder => ({
   system,
+  takesSchemas,
   command: run => [process.execPath, '--import', 'tsx', join(DECODERS, file), JSON.stringify(run)],
 });
 
 export async function mysqlDecode(servers: Servers, options: Options, report: Report): Promise<void> {
   const decoders = [ofNode('millrace', 'ours.ts')];
-  if (options.peer) decoders.push(ofNode('zongji', 'zongji.ts'), await javaClient());
+  if (options.peer) {
+    await fetchJavaLibraries();
+    decoders.push(ofNode('zongji-avsc', 'zongji.ts', true), javaClient('java-client-avro', true));
+    decoders.push(ofNode('zongji', 'zongji.ts'), javaClient('java-client', false));
+  }
   const client = await servers.mysql.connect();
   await client.query(`CREATE DATABASE ${DATABASE}; USE ${DATABASE}`);
   await createMysqlTable(client, options.columns, options.records);
@@ -49,16 +56,23 @@ export async function mysqlDecode(servers: Servers, options: Options, report: Re
   }
   const { port } = servers.mysql;
   let serverId = 6_000_000;
+  let schemas: EventSchemas | null = null;
   for (let run = 1; run <= options.runs; run++) {
     for (const { workload, file, position } of starts) {
       for (const { label, warmUps, passes } of READINGS) {
-        for (const { system, command } of decoders) {
+        let ourBytes = 0;
+        for (const { system, takesSchemas, command } of decoders) {
           progress(`run ${run}: ${workload}, ${label}, ${system}`);
           serverId += 10;
-          const { records: rows } = options;
-          const at = { port, database: DATABASE, file, position, rows, warmUps, passes, serverId };
-          const { rows: records, ...result } = await runDecoder(command(at));
-          report.part(`${workload} ${label}`).run(system, { records, ...result });
+          const at = { port, database: DATABASE, file, position, rows: options.records, warmUps, passes, serverId };
+          const result = await runDecoder(command({ ...at, schemas: takesSchemas ? schemas : null }));
+          const { rows: records, bytes, seconds, cpuMicros, rssMiB } = result;
+          if (result.schemas) {
+            schemas = result.schemas;
+            ourBytes = bytes! / records;
+          } else if (bytes !== null && Math.abs(bytes / records / ourBytes - 1) > BYTES_APART)
+            throw new Error(`${system} makes ${bytes / records} bytes of a row, and not ${ourBytes}`);
+          report.part(`${workload} ${label}`).run(system, { records, bytes, seconds, cpuMicros, rssMiB });
         }
       }
     }
@@ -72,7 +86,7 @@ async function endOfLog(client: Connection): Promise<{ file: string; position: n
 }
 
 async function runDecoder([program, ...args]: readonly string[]): Promise<DecoderResult & { rssMiB: number }> {
-  const child = spawn(program!, args, { stdio: ['ignore', 'pipe', program === 'java' ? 'ignore' : 'inherit'] });
+  const child = spawn(program!, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', resolve);
@@ -85,31 +99,28 @@ async function runDecoder([program, ...args]: readonly string[]): Promise<Decode
   return { ...(JSON.parse(line) as DecoderResult), rssMiB };
 }
 
-/** As it comes, from Maven. */
-async function javaClient(): Promise<Decoder> {
-  const directory = join(process.env.SERVICES_DIR ?? '.services', `${JAVA_CLIENT}-${JAVA_CLIENT_VERSION}`);
-  await access(directory).catch(async () => {
-    progress(`fetching ${JAVA_CLIENT}`);
-    const pom = join(import.meta.dirname, '../../services/connect-plugin-pom.xml');
-    const plugin = [`group=com.zendesk`, `artifact=${JAVA_CLIENT}`, `version=${JAVA_CLIENT_VERSION}`];
-    const maven = spawn(
-      'mvn',
-      [
-        ...['-q', '-B', '-ntp', '-f', pom, ...plugin.map(of => `-Dplugin.${of}`)],
-        'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies',
-        ...['-DincludeScope=runtime', `-DoutputDirectory=${join(process.cwd(), directory)}`],
-      ],
-      { stdio: ['ignore', 'inherit', 'inherit'] },
-    );
-    const code = await new Promise(resolve => maven.once('exit', resolve));
-    if (code !== 0) throw new Error(`Maven did not fetch ${JAVA_CLIENT}`);
+const librariesDirectory = (): string => resolve(process.env.SERVICES_DIR ?? '.services', 'binlog-client');
+
+/** As they come, from Maven. */
+async function fetchJavaLibraries(): Promise<void> {
+  const directory = librariesDirectory();
+  if (existsSync(directory)) return;
+  progress('fetching the Java client and Avro');
+  const goal = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies';
+  const args = ['-q', '-B', '-ntp', '-f', join(DECODERS, 'pom.xml'), goal];
+  const maven = spawn('mvn', [...args, '-DincludeScope=runtime', `-DoutputDirectory=${directory}`], {
+    stdio: ['ignore', 'inherit', 'inherit'],
   });
-  const program = join(DECODERS, 'BinlogClient.java');
-  return {
-    system: 'java-client',
-    command: ({ port, file, position, rows, warmUps, passes, serverId }) => [
-      ...['java', '-Xmx1g', '-cp', `${directory}/*`, program],
-      ...[port, file, position, rows, warmUps, passes, serverId].map(String),
-    ],
-  };
+  const code = await new Promise(resolve => maven.once('exit', resolve));
+  if (code !== 0) throw new Error('Maven did not fetch the Java client and Avro');
 }
+
+const javaClient = (system: string, takesSchemas: boolean): Decoder => ({
+  system,
+  takesSchemas,
+  command: ({ port, file, position, rows, warmUps, passes, serverId, schemas }) => [
+    ...['java', '-Xmx1g', '-cp', `${librariesDirectory()}/*`, join(DECODERS, 'BinlogClient.java')],
+    ...[port, file, position, rows, warmUps, passes, serverId].map(String),
+    ...(schemas === null ? [] : [schemas.key, schemas.value]),
+  ],
+});

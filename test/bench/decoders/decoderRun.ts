@@ -11,6 +11,14 @@ export interface DecoderRun {
   readonly warmUps: number;
   readonly passes: number;
   readonly serverId: number;
+  /** For a program that makes bytes by a library: what they are to be. */
+  readonly schemas: EventSchemas | null;
+}
+
+/** Avro schemas, as JSON, of keys and change events. */
+export interface EventSchemas {
+  readonly key: string;
+  readonly value: string;
 }
 
 export interface DecoderResult {
@@ -19,6 +27,8 @@ export interface DecoderResult {
   readonly bytes: number | null;
   readonly seconds: number;
   readonly cpuMicros: number;
+  /** Of the bytes, from ours. */
+  readonly schemas?: EventSchemas;
 }
 
 export const decoderRun = (): DecoderRun => JSON.parse(process.argv[2]!) as DecoderRun;
@@ -56,6 +66,7 @@ export async function measure(
   run: DecoderRun,
   makesBytes: boolean,
   read: (serverId: number, reading: Reading) => Promise<void>,
+  schemas?: () => EventSchemas,
 ): Promise<void> {
   const readings: Reading[] = [];
   for (let i = 0; i < run.warmUps + run.passes; i++) {
@@ -69,6 +80,7 @@ export async function measure(
     bytes: makesBytes ? sum(reading => reading.bytes) : null,
     seconds: sum(reading => reading.seconds),
     cpuMicros: sum(reading => reading.cpuMicros),
+    ...(schemas && { schemas: schemas() }),
   };
   process.stdout.write(`${JSON.stringify(result)}\n`);
 }

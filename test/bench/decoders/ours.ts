@@ -3,17 +3,19 @@ import { parseSettings } from '../../../connectors/mysql/config.ts';
 import { ChangeStream } from '../../../connectors/mysql/source/changeStream.ts';
 import { TableVersions } from '../../../connectors/mysql/source/tableVersions.ts';
 import type { SourceBatch } from '../../../runtime/api/index.ts';
+import { avroSchemaText } from '../../../schemas/avro/fromConnect.ts';
 import type { RowTranscoder } from '../../../schemas/converter.ts';
 import type { Schema } from '../../../schemas/data/index.ts';
 import { OutputBuffer } from '../../../schemas/outputBuffer.ts';
 import { compileTranscoder } from '../../../schemas/transcode/compileTranscoder.ts';
 import type { Layout } from '../../../schemas/transcode/layout.ts';
-import { decoderRun, measure, type Reading } from './decoderRun.ts';
+import { decoderRun, type EventSchemas, measure, type Reading } from './decoderRun.ts';
 
 const run = decoderRun();
 const framing = Buffer.from([0, 0, 0, 0, 1]);
 const transcoders = new Map<Layout, RowTranscoder>();
 const out = new OutputBuffer(8 << 20);
+let schemas: EventSchemas | null = null;
 
 function transcoder(schema: Schema, layout: Layout): RowTranscoder {
   let known = transcoders.get(layout);
@@ -27,6 +29,7 @@ function transcoder(schema: Schema, layout: Layout): RowTranscoder {
 function encode({ wire, keySchema, valueSchema, count }: SourceBatch): number {
   const { rows, keyLayout, valueLayout } = wire!;
   out.reset();
+  schemas ??= { key: schemaText(keySchema!), value: schemaText(valueSchema!) };
   const key = transcoder(keySchema!, keyLayout!);
   const value = transcoder(valueSchema!, valueLayout!);
   key.begin(rows);
@@ -37,6 +40,8 @@ function encode({ wire, keySchema, valueSchema, count }: SourceBatch): number {
   }
   return out.position;
 }
+
+const schemaText = (schema: Schema): string => avroSchemaText(schema, { scrubInvalidNames: true });
 
 async function read(serverId: number, reading: Reading): Promise<void> {
   const { settings, errors } = parseSettings(
@@ -75,5 +80,5 @@ async function read(serverId: number, reading: Reading): Promise<void> {
   await stream.close();
 }
 
-await measure(run, true, read);
+await measure(run, true, read, () => schemas!);
 process.exit(0);
