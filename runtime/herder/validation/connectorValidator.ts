@@ -13,6 +13,7 @@ import type { ConnectorPlugin, PluginRegistry } from '../../worker/pluginRegistr
 import { type ConfigInfo, type ConfigInfos, type ConfigKeyInfo, configInfos, keyInfo, summary } from './configInfos.ts';
 import { exactlyOnceErrors } from './exactlyOnceErrors.ts';
 import { classCheck, classNames, nestedInfos } from './nestedKeys.ts';
+import { startErrors } from './startErrors.ts';
 import { unknownKeys } from './unknownKeys.ts';
 
 export class ConnectorValidator {
@@ -37,6 +38,8 @@ export class ConnectorValidator {
     const errors = [...this.#crossErrors(plugin, config), ...(plugin.validateKeys?.(config) ?? [])];
     if (plugin.kind === 'source') errors.push(...exactlyOnceErrors(plugin, config, common, this.#worker));
     if (own.every(info => info.value.errors.length === 0)) errors.push(...((await plugin.validate?.(config)) ?? []));
+    if (infos.every(info => info.value.errors.length === 0))
+      errors.push(...(await startErrors(plugin, config, this.#worker, this.#plugins)));
     for (const error of errors) addError(infos, error, config);
     for (const info of infos) hideResolved(info, raw, config);
     return summary(raw['connector.class']!, infos);

@@ -75,3 +75,29 @@ test('what a source cannot do of exactly-once delivery is told in the words of K
   assert.match(wrong!, /^exactly\.once\.support: Invalid value perhaps .* requested, required/);
   assert.deepEqual(others, []);
 });
+
+test('what a task would refuse of transforms and rules for topics is told beforehand', async () => {
+  const modules = ['connectors/file/index.ts', 'runtime/converters/index.ts', 'runtime/transforms/index.ts'];
+  const plugins = await PluginRegistry.open(modules.map(path => new URL(`../../../../${path}`, import.meta.url).href));
+  const { config: worker } = loadWorkerConfig({ flags: {} });
+  const resolver = await ConfigResolver.create(worker, name => plugins.loadIfFound(name, 'config_provider'));
+  const file = { name: 'c', 'connector.class': 'FileStreamSource', topic: 't', file: '/f' };
+  const route = { transforms: 'r', 'transforms.r.type': 'org.apache.kafka.connect.transforms.RegexRouter' };
+  const whole = { ...route, 'transforms.r.regex': '(.*)', 'transforms.r.replacement': '$1' };
+  const creation = { 'topic.creation.default.partitions': '1', 'topic.creation.default.replication.factor': '1' };
+  const errors = async (more: Record<string, string>): Promise<string[]> => {
+    const { configs } = await new ConnectorValidator(worker, plugins, resolver).validate({ ...file, ...more });
+    return configs.flatMap(({ value }) => value.errors.map(error => `${value.name}: ${error}`));
+  };
+  assert.deepEqual(await errors({ ...whole, ...creation }), []);
+  const [predicate] = await errors({ ...whole, 'transforms.r.predicate': 'p' });
+  assert.match(predicate!, /^transforms\.r\.predicate: .*no predicate named p/);
+  const [pattern] = await errors({ ...whole, 'transforms.r.regex': '(' });
+  assert.match(pattern!, /^transforms(\.r\.regex)?: /);
+  const group = { ...creation, 'topic.creation.groups': 'g', 'topic.creation.g.include': '(' };
+  assert.match((await errors(group)).join(), /^topic\.creation\.g\.include: Invalid value \( for/);
+  assert.match(
+    (await errors({ 'topic.creation.default.partitions': '1' })).join(),
+    /^topic\.creation\.default\.replication\.factor: Missing required/,
+  );
+});
