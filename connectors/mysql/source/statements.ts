@@ -1,21 +1,25 @@
 /** What QUERY events tell by their text: where transactions begin and end, tables that are emptied, and changes that were logged as statements. */
 
-const NAME = '(?:`((?:[^`]|``)+)`|([\\w$\\u0080-\\uffff]+))';
-const TABLE = `${NAME}(?:\\s*\\.\\s*${NAME})?`;
-const TRUNCATE = new RegExp(`^TRUNCATE\\s+(?:TABLE\\s+)?${TABLE}`, 'i');
-const SAVEPOINT = new RegExp(`^(?:ROLLBACK\\s+(?:WORK\\s+)?TO\\s+)?(?:SAVEPOINT\\s+)?${NAME}`, 'i');
-const PRIORITY = '(?:(?:LOW_PRIORITY|HIGH_PRIORITY|DELAYED|QUICK|CONCURRENT|IGNORE)\\s+)*';
+/** In double quotes under ANSI_QUOTES: where a name stands, no text can. */
+const NAME = '(?:`((?:[^`]|``)+)`|"((?:[^"]|"")+)"|([\\w$\\u0080-\\uffff]+))';
+const NAME_GROUPS = 3;
+const TABLE = `\\s*${NAME}(?:\\s*\\.\\s*${NAME})?`;
+const TRUNCATE = new RegExp(`^TRUNCATE\\b\\s*(?:TABLE\\b)?${TABLE}`, 'i');
+const SAVEPOINT = new RegExp(`^(?:ROLLBACK\\s+(?:WORK\\s+)?TO\\b\\s*)?(?:SAVEPOINT\\b)?\\s*${NAME}`, 'i');
+const CREATE = new RegExp(`^CREATE\\s+(?:OR\\s+REPLACE\\s+)?TABLE\\b\\s*(?:IF\\s+NOT\\s+EXISTS\\b)?${TABLE}`, 'i');
+const PRIORITY = '(?:(?:LOW_PRIORITY|HIGH_PRIORITY|DELAYED|QUICK|CONCURRENT|IGNORE)\\b\\s*)*';
 /** Changes of one table, whose name is sure. Of others (joins, functions, WITH) the text does not simply tell which tables they change. */
 const CHANGES = [
-  new RegExp(`^(?:INSERT|REPLACE)\\s+${PRIORITY}(?:INTO\\s+)?${TABLE}`, 'i'),
-  new RegExp(`^UPDATE\\s+${PRIORITY}${TABLE}\\s+(?:(?:AS\\s+)?(?!SET\\b)${NAME}\\s+)?SET\\b`, 'i'),
-  new RegExp(`^DELETE\\s+${PRIORITY}FROM\\s+${TABLE}\\s*(?:$|;|(?:WHERE|ORDER|LIMIT|RETURNING)\\b)`, 'i'),
-  new RegExp(`^LOAD\\s+DATA\\b.*?\\sINTO\\s+TABLE\\s+${TABLE}`, 'is'),
-  new RegExp(`^CREATE\\s+(?:OR\\s+REPLACE\\s+)?TABLE\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?${TABLE}`, 'i'),
+  new RegExp(`^(?:INSERT|REPLACE)\\b\\s*${PRIORITY}(?:INTO\\b)?${TABLE}`, 'i'),
+  new RegExp(`^UPDATE\\b\\s*${PRIORITY}${TABLE}\\s*(?:(?:AS\\b\\s*)?(?!SET\\b)${NAME}\\s*)?\\bSET\\b`, 'i'),
+  new RegExp(`^DELETE\\b\\s*${PRIORITY}FROM\\b${TABLE}\\s*(?:$|;|(?:WHERE|ORDER|LIMIT|RETURNING)\\b)`, 'i'),
+  new RegExp(`^LOAD\\s+DATA\\b.*?\\sINTO\\s+TABLE\\b${TABLE}`, 'is'),
 ];
-const CREATE_TABLE = /^CREATE\s+(?:OR\s+REPLACE\s+)?TABLE\b/i;
 /** Names and texts in quotes. */
-const QUOTED = /`(?:[^`]|``)*`|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"/gs;
+const QUOTES = '`(?:[^`]|``)*`|\'(?:[^\'\\\\]|\\\\.|\'\')*\'|"(?:[^"\\\\]|\\\\.|"")*"';
+const QUOTED = new RegExp(QUOTES, 'gs');
+/** What is inside of executable comments stays. */
+const QUOTED_OR_COMMENT = new RegExp(`(${QUOTES})|/\\*(?!M?!).*?\\*/|/\\*M?!\\d*|\\*/|--(?=\\s)[^\\n]*|#[^\\n]*`, 'gs');
 
 export interface StatementTable {
   readonly database: string;
@@ -68,11 +72,13 @@ export function readStatement(text: string, database: string): Statement {
       const inner = /^SET\s+STATEMENT\b.*?\bFOR\s+(.*)$/is.exec(sql);
       return inner === null ? { kind: 'other' } : readStatement(inner[1]!, database);
     }
-    case 'CREATE':
+    case 'CREATE': {
       // With rows of its own, that are not in the log then.
-      return CREATE_TABLE.test(sql) && /\bSELECT\b/i.test(sql.replace(QUOTED, ''))
-        ? { kind: 'change', table: changedTable(sql, database) }
+      const table = tableOf(CREATE.exec(sql), database);
+      return table !== null && /\bSELECT\b/i.test(sql.replace(QUOTED, ''))
+        ? { kind: 'change', table }
         : { kind: 'other' };
+    }
     default:
       return { kind: 'other' };
   }
@@ -90,17 +96,21 @@ function changedTable(sql: string, database: string): StatementTable | null {
 }
 
 function tableOf(m: RegExpExecArray | null, database: string): StatementTable | null {
-  if (m === null) return null;
-  const [first, second] = [m[1] ?? m[2], m[3] ?? m[4]].map(name => name?.replaceAll('``', '`'));
-  return second === undefined ? { database, table: first! } : { database: first!, table: second };
+  const first = m && nameAt(m, 1);
+  if (m === null || first === null) return null;
+  const second = nameAt(m, 1 + NAME_GROUPS);
+  return second === null ? { database, table: first } : { database: first, table: second };
 }
+
+/** The name whose groups begin at `group`; null = it is not there. */
+const nameAt = (m: RegExpExecArray, group: number): string | null =>
+  m[group]?.replaceAll('``', '`') ?? m[group + 1]?.replaceAll('""', '"') ?? m[group + 2] ?? null;
 
 /** Names of savepoints are the same whatever their case. */
 function savepointOf(sql: string): string {
   const m = SAVEPOINT.exec(sql);
-  return (m?.[1] ?? m?.[2] ?? '').toLowerCase();
+  return ((m && nameAt(m, 1)) ?? '').toLowerCase();
 }
 
-/** Comments in front; what is inside of executable ones stays. */
 const withoutComments = (sql: string): string =>
-  sql.replace(/^(?:\s+|\/\*(?!!)[\s\S]*?\*\/|--[ \t][^\n]*\n?|#[^\n]*\n?|\/\*M?!\d*)+/, '').trimStart();
+  sql.replace(QUOTED_OR_COMMENT, (_, quoted: string | undefined) => quoted ?? ' ').trim();

@@ -197,6 +197,14 @@ test('statements tell transactions, emptied tables and logged changes', () => {
     table: 't',
   });
   assert.deepEqual(table('CREATE OR REPLACE TABLE t AS SELECT * FROM u'), { database: 'db', table: 't' });
+  // As people and drivers write them.
+  for (const sql of ['TRUNCATE"x"."a""b"', 'truncate table`x`.`a"b`', 'TRUNCATE /* all */ TABLE -- of it\n x . "a""b"'])
+    assert.deepEqual(table(sql), { database: 'x', table: 'a"b' }, sql);
+  assert.deepEqual(table('UPDATE`t`SET a = 1'), { database: 'db', table: 't' });
+  assert.deepEqual(table('UPDATE "t" "x" SET a = "/* no */"'), { database: 'db', table: 't' });
+  assert.deepEqual(table('INSERT/*!50000 IGNORE*/INTO "x"."t" VALUES (1)'), { database: 'x', table: 't' });
+  assert.deepEqual(table('CREATE TABLE "t" SELECT 1'), { database: 'db', table: 't' });
+  assert.deepEqual(readStatement('SAVEPOINT"S"', 'db'), { kind: 'savepoint', name: 's' });
   const untold = [
     'UPDATE u, t SET t.v = 1',
     'UPDATE u JOIN t USING (id) SET t.v = 1',
