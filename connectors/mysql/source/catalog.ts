@@ -52,7 +52,7 @@ export async function readTable(
   isMariaDb: boolean,
 ): Promise<CatalogTable | null> {
   const place = [table.database, table.name];
-  const [columns] = await connection.query<RowDataPacket[]>(
+  const [columns] = await connection.query<(ColumnRow & RowDataPacket)[]>(
     `SELECT column_name AS name, data_type AS type, column_type AS columnType, is_nullable AS nullable, column_default AS defaultText,
             character_set_name AS charset, character_octet_length AS octets, numeric_precision AS digits, numeric_scale AS scale,
             datetime_precision AS fraction, extra AS extra, column_comment AS comment, generation_expression AS expression,
@@ -75,22 +75,41 @@ export async function readTable(
   };
 }
 
+/** A column as information_schema has it. */
+interface ColumnRow {
+  readonly name: string;
+  readonly type: string;
+  readonly columnType: string;
+  readonly nullable: string;
+  readonly defaultText: string | null;
+  readonly charset: string | null;
+  readonly octets: number | null;
+  readonly digits: number | null;
+  readonly scale: number | null;
+  readonly fraction: number | null;
+  readonly extra: string;
+  readonly comment: string | null;
+}
+
 /** MariaDB's tables that keep old versions of their rows. */
 const VERSIONED = 'SYSTEM VERSIONED';
 const ROW_END = 'row_end';
 /** The columns that they have unless others are named, as the log has them; the catalog does not show these. */
 const PERIOD = ['row_start', ROW_END].map(
-  name =>
-    ({
-      name,
-      type: 'timestamp',
-      columnType: 'timestamp(6)',
-      nullable: 'NO',
-      defaultText: null,
-      charset: null,
-      fraction: 6,
-      extra: '',
-    }) as unknown as RowDataPacket,
+  (name): ColumnRow => ({
+    name,
+    type: 'timestamp',
+    columnType: 'timestamp(6)',
+    nullable: 'NO',
+    defaultText: null,
+    charset: null,
+    octets: null,
+    digits: null,
+    scale: null,
+    fraction: 6,
+    extra: '',
+    comment: null,
+  }),
 );
 const withPeriod = (key: readonly string[]): readonly string[] => (key.length === 0 ? key : [...key, ROW_END]);
 
@@ -104,7 +123,7 @@ function keyOf(rows: readonly RowDataPacket[]): readonly string[] {
   return [];
 }
 
-function catalogColumn(row: RowDataPacket, isMariaDb: boolean): CatalogColumn {
+function catalogColumn(row: ColumnRow, isMariaDb: boolean): CatalogColumn {
   const columnType = String(row.columnType);
   const isRequired = row.nullable === 'NO';
   const kind = kindOf(String(row.type));
