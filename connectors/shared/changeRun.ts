@@ -47,7 +47,7 @@ export interface ChangeRun {
   readonly values: readonly (readonly unknown[])[];
   /** By field, of `before`; empty unless asked for. */
   readonly befores: readonly (readonly unknown[])[];
-  /** By field asked for: of the envelope's `source`; empty for flat records. */
+  /** By field asked for: of the envelope's `source`, nulls where it has none; empty for flat records. */
   readonly sources: readonly (readonly unknown[])[];
 }
 
@@ -90,17 +90,16 @@ function readTypedRun(batch: SinkBatch, needs: RunNeeds): ChangeRun {
   const row = envelope ? rowSchema(envelope) : valueSchema?.type === 'STRUCT' ? valueSchema : null;
   const fields: RunField[] = row?.fields.map(f => ({ name: f.name, schema: f.schema })) ?? [];
   const path = (part: string[]): string[][] => fields.map(f => [...part, f.name]);
+  const sourceFields = envelope ? needs.sourceFields.filter(f => hasField(envelope, 'source', f)) : [];
   const paths = envelope
-    ? [
-        ['op'],
-        ...needs.sourceFields.filter(f => hasField(envelope, 'source', f)).map(f => ['source', f]),
-        ...path(['after']),
-        ...(needs.before ? path(['before']) : []),
-      ]
+    ? [['op'], ...sourceFields.map(f => ['source', f]), ...path(['after']), ...(needs.before ? path(['before']) : [])]
     : path([]);
   const columns = row === null ? [] : readColumns(batch, 'value', paths);
-  const sourceCount = isEnvelope ? paths.filter(p => p[0] === 'source').length : 0;
-  const first = isEnvelope ? 1 + sourceCount : 0;
+  const first = isEnvelope ? 1 + sourceFields.length : 0;
+  const sourceColumn = (name: string): unknown[] => {
+    const at = sourceFields.indexOf(name);
+    return at < 0 ? new Array<unknown>(count).fill(null) : columns[1 + at]!;
+  };
   const changes = new Uint8Array(count);
   if (isEnvelope) {
     const ops = columns[0]!;
@@ -116,7 +115,7 @@ function readTypedRun(batch: SinkBatch, needs: RunNeeds): ChangeRun {
     fields,
     values: columns.slice(first, first + fields.length),
     befores: columns.slice(first + fields.length),
-    sources: columns.slice(first - sourceCount, first),
+    sources: isEnvelope ? needs.sourceFields.map(sourceColumn) : [],
   };
 }
 
