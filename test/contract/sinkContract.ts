@@ -40,15 +40,15 @@ export interface SinkSubject {
   rows(table: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
 }
 
-const PLACEHOLDER = '__debezium_unavailable_value';
-const keySchema = struct([['id', INT64]], { name: 'shop.public.item.Key' });
-const rowFields = [
+export const PLACEHOLDER = '__debezium_unavailable_value';
+export const keySchema = struct([['id', INT64]], { name: 'shop.public.item.Key' });
+export const rowFields = [
   ['id', INT64],
   ['name', OPTIONAL_STRING],
   ['qty', INT32],
   ['code', OPTIONAL_STRING],
 ] as const;
-const rowSchema = struct(rowFields, { name: 'shop.public.item.Value', optional: true });
+export const rowSchema = struct(rowFields, { name: 'shop.public.item.Value', optional: true });
 const sourceSchema = struct(
   [
     ['schema', STRING],
@@ -57,7 +57,7 @@ const sourceSchema = struct(
   { name: 'shop.Source' },
 );
 
-const envelopeOf = (row: StructSchema, name = 'shop.public.item.Envelope'): StructSchema =>
+export const envelopeOf = (row: StructSchema, name = 'shop.public.item.Envelope'): StructSchema =>
   struct(
     [
       ['before', row],
@@ -67,13 +67,13 @@ const envelopeOf = (row: StructSchema, name = 'shop.public.item.Envelope'): Stru
     ],
     { name, version: 2 },
   );
-const envelopeSchema = envelopeOf(rowSchema);
+export const envelopeSchema = envelopeOf(rowSchema);
 
-type Named = Readonly<Record<string, unknown>>;
+export type Named = Readonly<Record<string, unknown>>;
 const key = (id: bigint): Struct => new Struct(keySchema, [id]);
-const item = (id: bigint, fields: Named = {}): Named => ({ id, name: `n${id}`, qty: 1, code: null, ...fields });
+export const item = (id: bigint, fields: Named = {}): Named => ({ id, name: `n${id}`, qty: 1, code: null, ...fields });
 
-function event(op: string, after: Named | null, before: Named | null = null, schema = envelopeSchema): Struct {
+export function event(op: string, after: Named | null, before: Named | null = null, schema = envelopeSchema): Struct {
   const row = schema.fields[0]!.schema as StructSchema;
   const image = (named: Named | null): Struct | null => (named === null ? null : Struct.of(row, named));
   return Struct.of(schema, {
@@ -84,17 +84,17 @@ function event(op: string, after: Named | null, before: Named | null = null, sch
   });
 }
 
-const written = (op: 'c' | 'r' | 'u', row: Named, schema = envelopeSchema): TestRecord => ({
+export const written = (op: 'c' | 'r' | 'u', row: Named, schema = envelopeSchema): TestRecord => ({
   key: key(row.id as bigint),
   value: event(op, row, null, schema),
 });
-const deleted = (id: bigint): TestRecord => ({ key: key(id), value: event('d', null, item(id)) });
-const tombstone = (id: bigint): TestRecord => ({ key: key(id), value: null });
+export const deleted = (id: bigint): TestRecord => ({ key: key(id), value: event('d', null, item(id)) });
+export const tombstone = (id: bigint): TestRecord => ({ key: key(id), value: null });
 
-type MakeBatch = (options: BatchOptions, records: readonly TestRecord[]) => SinkBatch | Promise<SinkBatch>;
+export type MakeBatch = (options: BatchOptions, records: readonly TestRecord[]) => SinkBatch | Promise<SinkBatch>;
 
 /** The same numbers on every run. */
-function pseudoRandom(seed: number): (below: number) => number {
+export function pseudoRandom(seed: number): (below: number) => number {
   let state = seed;
   return below => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
