@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All servers that the tests share: Kafka, a schema registry, PostgreSQL 18 and 15, MySQL, MariaDB, Firebird 5.0 and 4.0, and the clients that the
+# All servers that the tests share: Kafka, a schema registry, PostgreSQL 18 and 15, MySQL, MariaDB, Firebird 5.0 and 4.0, OpenSearch, and the clients that the
 # recorded cases need (kcat, psql, mariadb).
 #
 #   servers.sh start    install what is missing, start what is not running
@@ -48,6 +48,8 @@ start() {
   { up "Firebird 5.0" "PORT=13050 FB_MAJOR=5" firebird.sh && up "Firebird 4.0" "PORT=13040 FB_MAJOR=4" firebird.sh; } &
   lanes+=($!)
   { up "PostgreSQL 18" "PORT=15432 PG_VERSION=18" postgres.sh && up "PostgreSQL 15" "PORT=15433 PG_VERSION=15" postgres.sh && up "MariaDB 10.11" "PORT=13307" mariadb.sh; } &
+  lanes+=($!)
+  up "OpenSearch 2.19" "PORT=9200" opensearch.sh &
   lanes+=($!)
   # None is left starting behind one that failed.
   for lane in "${lanes[@]}"; do wait "$lane" || failed=1; done
