@@ -225,7 +225,7 @@ export const errorCodes = {
     'The Firebird journal has the COMMIT of a transaction that the database has not committed: it is in limbo, or the database was restored to an earlier state. Nothing behind it is published. End a transaction in limbo with gfix; after a restore reset the offsets of the connector.',
   TASK_FAILED: 'A task ended by an error that has no code of its own. The trace tells more.',
   SINK_TABLE_NAME:
-    'A topic and table.name.format (or topics.to.tables.mapping) give no table name for a record. Change the format, or use a topic whose records have the fields that it names.',
+    'A topic and table.name.format (or topics.to.tables.mapping, topic.to.external.resource.mapping) give no table or index name for a record. Change the format, or use a topic whose records have the fields that it names.',
   SINK_TABLE_MISSING:
     'The target table does not exist. Create it, correct table.name.format, or set auto.create=true; the message names the table.',
   SINK_COLUMN_MISSING:
@@ -267,6 +267,16 @@ export const errorCodes = {
     'A sink keeps its offsets in its target and went to one that the topic does not have: the topic was deleted and made again, or lost records. Stop the connector and reset its offsets (DELETE /connectors/{name}/offsets) to read the topic from its beginning.',
   SINK_COLUMN_RENAMED:
     'With auto.evolve: a field with a default came where a column of the same type went. Whether it was renamed, so that rows keep their values, or added, so that they take the default, the records do not tell. Make the change in the target by the statement in the message that is right, and restart the task.',
+  SINK_INDEX_MISSING:
+    'An index, alias or data stream of the target is not there and is not the sink’s to make, or went away meanwhile. Create it (for a data stream its index template), correct the configuration, or restart the task, which makes indices anew.',
+  SINK_INDEX_FAILED:
+    'An index, or the mapping of its fields, could not be made. The message has the target’s reason: a name that is no index name, too many fields, a type that the target does not have. Make it by hand, or set schema.ignore=true.',
+  SINK_DOCUMENT_ID:
+    'The key of a record cannot be the id of a document: it is longer than the target takes (512 bytes), or empty. Take another key, or set key.ignore=true; errors.tolerance=all sends such records to a dead letter queue.',
+  SINK_VERSION_MISSING:
+    'A record has no version where external.version.header or document.version takes it from. Correct the producer, or take versions from elsewhere.',
+  SINK_VERSION_CONFLICT:
+    'With behavior.on.version.conflict=fail or report: the target has a newer version of a document than the record has. The topic was made anew, or its keys come from several partitions; see external.version.header and document.version.',
 } as const;
 
 export type ErrorCode = keyof typeof errorCodes;

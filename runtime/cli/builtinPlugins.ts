@@ -113,6 +113,18 @@ const modules: readonly (readonly [path: string, plugins: readonly PluginDeclara
       plugin('sink', 'millrace.FirebirdJournalFileSink'),
     ],
   ],
+  [
+    '../../connectors/elasticsearch/index',
+    [
+      plugin('sink', 'io.confluent.connect.elasticsearch.ElasticsearchSinkConnector', [
+        'io.aiven.connect.elasticsearch.ElasticsearchSinkConnector',
+        'io.aiven.kafka.connect.opensearch.OpensearchSinkConnector',
+        'io.aiven.kafka.connect.opensearch.OpenSearchSinkConnector',
+        'millrace.ElasticsearchSink',
+        'millrace.OpenSearchSink',
+      ]),
+    ],
+  ],
 ];
 
 /** For the bundler. */

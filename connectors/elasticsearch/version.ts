@@ -1,0 +1,1 @@
+export const CONNECTOR_VERSION = '0.1.0';
