@@ -69,8 +69,6 @@ export class BulkWriter implements FlushTarget {
       if (isApart) await this.#send(log, deletes);
       const completed = incomplete.length > 0 ? await this.#complete(log, writes) : writes;
       await this.#send(log, isApart || deletes.length === 0 ? completed : inOrder([...deletes, ...completed]));
-      metrics.count('documents_deleted', deletes.length);
-      metrics.count('documents_written', writes.length);
     }
     // Those that are refused on the way back have theirs before them already.
     for (const row of [...this.#refusedRows]) await this.#fallBack(log, from, to, row);
@@ -140,6 +138,7 @@ export class BulkWriter implements FlushTarget {
       if (answer.status === 413) return errorAnswer('POST /_bulk', answer);
       if (answer.status !== 200) throw errorAnswer('POST /_bulk', answer);
       const { busy, failed, reason } = readItems(answer.body, pending, row => this.#forms.get(log.shapes[row]!).kind);
+      metrics.count('documents_written', pending.length - busy.length - failed.length);
       pending = busy;
       for (const failure of failed) await this.#take(log, failure);
       if (busy.length > 0) throw new BusyTarget(busy.length, reason);

@@ -70,7 +70,8 @@ export class ElasticClient {
 
   /** Rejects with NoAnswer where no node gives one; every answer counts as one. */
   async send(request: Request, signal?: AbortSignal): Promise<Answer> {
-    const body = request.body === undefined ? null : Buffer.from(request.body);
+    const { body: given = null } = request;
+    const body = typeof given === 'string' ? Buffer.from(given) : given;
     const isCompressed = this.#compresses && body !== null && body.length >= COMPRESSED_FROM_BYTES;
     const sent = isCompressed ? await compress(body, { level: 1 }) : body;
     let failure: unknown;

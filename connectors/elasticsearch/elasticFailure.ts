@@ -44,10 +44,10 @@ export function reasonOf(error: ErrorCause): string {
  */
 const withoutValues = (reason: string): string =>
   reason
-    .replace(/\n[\s\S]*/, '')
-    .replace(/ in document with id '[\s\S]*?'(?=\.|$)/, '')
-    .replace(/^\[[^\]]*\](?=: version conflict)/, 'the document')
+    .replace(/ in document with id '[\s\S]*/, '')
     .replace(/\.? ?Preview of field's value: [\s\S]*/, '')
+    .replace(/^\[[\s\S]*\](?=: version conflict)/, 'the document')
+    .replace(/\n[\s\S]*/, '')
     .replace(/"[^"]*"/g, '"…"')
     .replace(/'[^']*'/g, "'…'");
 

@@ -76,11 +76,7 @@ function elasticTarget(config: Config, context: SinkTaskContext): DocumentTarget
     };
 
   return {
-    needs: {
-      key: !values['key.ignore'] || settings.idSource('') === 'key',
-      before: false,
-      sourceFields: versions.sourceFields,
-    },
+    needs: { key: settings.readsKeys, before: false, sourceFields: versions.sourceFields },
     bounds: { maxRows: settings.maxRows, maxBytes: settings.maxBytes * settings.lanes, lingerMs: settings.lingerMs },
     writers: Array.from(
       { length: settings.lanes },

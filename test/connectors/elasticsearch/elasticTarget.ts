@@ -25,7 +25,7 @@ export class ElasticTarget implements AsyncDisposable {
 
   /** A name for a topic and its index. */
   newName(): string {
-    return `${this.#prefix}-${++this.#names}`;
+    return `${this.#prefix}_${++this.#names}`;
   }
 
   async ask(method: string, path: string, body?: unknown): Promise<{ status: number; json: JsonValue }> {
