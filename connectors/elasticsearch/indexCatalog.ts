@@ -35,7 +35,7 @@ export class IndexCatalog {
   }
 
   async #require(name: string): Promise<void> {
-    if (await this.#exists(`/${encodeURIComponent(name)}`)) return;
+    if (await this.#exists(name)) return;
     throw new ConnectError(
       'SINK_INDEX_MISSING',
       `${name} is not there, and topic.to.external.resource.mapping names it; create it, or correct the name`,
@@ -44,8 +44,8 @@ export class IndexCatalog {
   }
 
   async #makeStream(name: string): Promise<void> {
+    if (await this.#exists(name)) return;
     const path = `/_data_stream/${encodeURIComponent(name)}`;
-    if (await this.#exists(path, 'GET')) return;
     const answer = await this.#send({ method: 'PUT', path });
     if (answer.status < 300) return;
     const error = errorAnswer(`PUT ${path}`, answer);
@@ -60,8 +60,8 @@ export class IndexCatalog {
 
   /** Without fields: templates that match have theirs first. */
   async #makeIndex(name: string): Promise<void> {
+    if (await this.#exists(name)) return;
     const path = `/${encodeURIComponent(name)}`;
-    if (await this.#exists(path)) return;
     const answer = await this.#send({ method: 'PUT', path });
     if (answer.status < 300) return;
     const error = errorAnswer(`PUT ${path}`, answer);
@@ -86,11 +86,13 @@ export class IndexCatalog {
     }
   }
 
-  async #exists(path: string, method: 'HEAD' | 'GET' = 'HEAD'): Promise<boolean> {
-    const answer = await this.#send({ method, path });
+  /** As index, alias or data stream. */
+  async #exists(name: string): Promise<boolean> {
+    const path = `/${encodeURIComponent(name)}`;
+    const answer = await this.#send({ method: 'HEAD', path });
     if (answer.status === 404) return false;
     if (answer.status < 300) return true;
-    throw errorAnswer(`${method} ${path}`, answer);
+    throw errorAnswer(`HEAD ${path}`, answer);
   }
 
   #send(request: Request): Promise<Answer> {

@@ -215,9 +215,16 @@ for (const [name, server] of servers) {
     });
 
     describe('what others have made', () => {
-      it('adds to a data stream, with a time', async () => {
+      it('adds to a data stream, with a time', async t => {
+        if ((await target.ask('GET', '/_data_stream')).status !== 200) return t.skip('a server without data streams');
         const namespace = target.newName().replaceAll('_', '');
         const stream = `logs-shop-${namespace}`;
+        const streams = { ...append, 'data.stream.type': 'logs', 'data.stream.dataset': 'shop' };
+        await using early = await start(streams);
+        await assert.rejects(early.deliver(flatBatch(namespace, [record('a', null, 1)])), {
+          code: 'SINK_INDEX_MISSING',
+          message: /index template/,
+        });
         await target.run('PUT', `/_index_template/${namespace}`, {
           index_patterns: [`${stream}*`],
           data_stream: {},
@@ -225,9 +232,7 @@ for (const [name, server] of servers) {
         });
         try {
           await using sink = await start({
-            ...append,
-            'data.stream.type': 'logs',
-            'data.stream.dataset': 'shop',
+            ...streams,
             'data.stream.timestamp.field': 'gone,name',
           });
           const records = [record('a', '2023-01-01T00:00:00Z', 1), record('b', null, 2)];
