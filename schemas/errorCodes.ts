@@ -225,7 +225,7 @@ export const errorCodes = {
     'The Firebird journal has the COMMIT of a transaction that the database has not committed: it is in limbo, or the database was restored to an earlier state. Nothing behind it is published. End a transaction in limbo with gfix; after a restore reset the offsets of the connector.',
   TASK_FAILED: 'A task ended by an error that has no code of its own. The trace tells more.',
   SINK_TABLE_NAME:
-    'A topic and table.name.format (or topics.to.tables.mapping, topic.to.external.resource.mapping) give no table or index name for a record. Change the format, or use a topic whose records have the fields that it names.',
+    'A topic and table.name.format (or topics.to.tables.mapping) give no table name for a record. Change the format, or use a topic whose records have the fields that it names.',
   SINK_TABLE_MISSING:
     'The target table does not exist. Create it, correct table.name.format, or set auto.create=true; the message names the table.',
   SINK_COLUMN_MISSING:
@@ -268,7 +268,7 @@ export const errorCodes = {
   SINK_COLUMN_RENAMED:
     'With auto.evolve: a field with a default came where a column of the same type went. Whether it was renamed, so that rows keep their values, or added, so that they take the default, the records do not tell. Make the change in the target by the statement in the message that is right, and restart the task.',
   SINK_INDEX_MISSING:
-    'An index, alias or data stream of the target is not there and is not the sink’s to make, or went away meanwhile. Create it (for a data stream its index template), correct the configuration, or restart the task, which makes indices anew.',
+    'An index, alias or data stream of the target is not there and is not the sink’s to make, went away meanwhile, or is not named for a topic. Create it (for a data stream its index template), correct the configuration, or restart the task, which makes indices anew.',
   SINK_INDEX_FAILED:
     'An index, or the mapping of its fields, could not be made. The message has the target’s reason: a name that is no index name, too many fields, a type that the target does not have. Make it by hand, or set schema.ignore=true.',
   SINK_DOCUMENT_ID:

@@ -11,7 +11,7 @@ export function targetName(topic: string, settings: SinkSettings): string {
     const name = settings.resources.get(topic);
     if (name !== undefined) return name;
     throw new ConnectError(
-      'SINK_TABLE_NAME',
+      'SINK_INDEX_MISSING',
       `topic.to.external.resource.mapping has no index for topic ${topic}; add ${topic}:<name>`,
       { place: { topic } },
     );

@@ -1,5 +1,5 @@
 /** A real OpenSearch server on a port of its own, with data that goes at the end; the program stays in .services for the next time. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runScript } from './localKafka.ts';
 import { freePort } from './localPostgres.ts';
@@ -37,8 +37,8 @@ export class LocalOpensearch {
   /** Ends the server at once, as a crash would. */
   kill(): void {
     const services = process.env.SERVICES_DIR ?? '.services';
-    const home = readdirSync(services).find(name => name.startsWith('opensearch-'));
-    process.kill(Number(readFileSync(join(services, home!, `run-${this.port}`, 'pid'), 'utf8')), 'SIGKILL');
+    const files = readdirSync(services).map(name => join(services, name, `run-${this.port}`, 'pid'));
+    process.kill(Number(readFileSync(files.find(existsSync)!, 'utf8')), 'SIGKILL');
   }
 
   stop(): Promise<void> {

@@ -89,6 +89,35 @@ for (const [name, server] of servers) {
       }
     });
 
+    for (const method of ['INSERT', 'UPSERT'])
+      it(`keeps the order of each id while several requests are under way: ${method}`, async () => {
+        const topic = target.newName();
+        const proxy = await TcpProxy.open(port, 40);
+        try {
+          await using sink = await start({
+            'connection.url': `http://127.0.0.1:${proxy.port}`,
+            'batch.size': '40',
+            'write.method': method,
+            'document.version': 'none',
+          });
+          const last = new Map<string, number>();
+          for (let offset = 0; offset < 6000; offset += 100) {
+            const records = Array.from({ length: 100 }, (_, i) => {
+              const key = `k${(i * 7 + offset) % 171}`;
+              last.set(key, offset + i);
+              return record(key, 'x', offset + i);
+            });
+            await sink.task.put([flatBatch(topic, records, offset)]);
+          }
+          await sink.task.preCommit!(new Map());
+          assert.ok(proxy.cut() > 2, 'several connections');
+          const documents = await target.documents(topic);
+          assert.deepEqual([...documents].map(([id, { qty }]) => [id, qty]).sort(), [...last].sort());
+        } finally {
+          await proxy.close();
+        }
+      });
+
     it('does not wait for an answer for ever', async () => {
       const topic = target.newName();
       const proxy = await TcpProxy.open(port);

@@ -257,7 +257,7 @@ for (const [name, server] of servers) {
         await using sink = await start({ ...usage, 'topic.to.external.resource.mapping': `${topic}:${index}-alias` });
         await sink.deliver(flatBatch(topic, [record('a', 'x', 1)]));
         assert.equal((await target.documents(index)).size, 1);
-        await assert.rejects(sink.deliver(flatBatch('other', [record('a', 'x', 1)])), { code: 'SINK_TABLE_NAME' });
+        await assert.rejects(sink.deliver(flatBatch('other', [record('a', 'x', 1)])), { code: 'SINK_INDEX_MISSING' });
         await using lost = await start({ ...usage, 'topic.to.external.resource.mapping': `${topic}:no-such-index` });
         await assert.rejects(lost.deliver(flatBatch(topic, [record('a', 'x', 1)])), {
           code: 'SINK_INDEX_MISSING',
