@@ -67,10 +67,12 @@ export class RowForms {
     return kind === 'index' || kind === 'create';
   }
 
-  /** Appends the row of `later` with what it lacks taken from `earlier`; or gives `later` where it lacks nothing. */
+  /** Appends the row of `later` with what it lacks taken from `earlier`; or gives the one of them that is all there is to write. */
   merge(log: RowLog, earlier: number, later: number): number {
     const old = this.get(log.shapes[earlier]!);
     const young = this.get(log.shapes[later]!);
+    // The target takes the first one of an id, whether they come together or not.
+    if (young.kind === 'create') return earlier;
     if (young.kind !== 'update' && young.kind !== 'patch') return later;
     const isDeep = young.kind === 'update';
     const merged = mergeMembers(this.document(log, earlier), this.document(log, later), isDeep);

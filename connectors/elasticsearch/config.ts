@@ -10,7 +10,7 @@ export type SinkValues = ConfigValues<typeof sinkKeys>;
 /** Where the ids of documents come from: record keys, places in Kafka, or the target, which makes them. */
 export type IdSource = 'key' | 'coordinates' | 'target';
 export type VersionSource = 'header' | 'offset' | 'source' | 'none';
-export type ConflictPolicy = 'ignore' | 'warn' | 'fail' | 'report';
+export type FailurePolicy = 'ignore' | 'warn' | 'fail' | 'report';
 
 export interface SinkSettings {
   idSource(topic: string): IdSource;
@@ -21,8 +21,8 @@ export interface SinkSettings {
   readonly version: VersionSource;
   readonly versionHeader: string;
   readonly onNull: 'ignore' | 'delete' | 'fail';
-  readonly onMalformed: ConflictPolicy;
-  readonly onConflict: ConflictPolicy;
+  readonly onMalformed: FailurePolicy;
+  readonly onConflict: FailurePolicy;
   readonly dropsInvalid: boolean;
   readonly decimalsAsNumbers: boolean;
   readonly compactMaps: boolean;
@@ -66,8 +66,8 @@ export function sinkSettings(values: SinkValues): SinkSettings {
           : (values['document.version'].toLowerCase() as VersionSource),
     versionHeader: header,
     onNull: values['behavior.on.null.values'].toLowerCase() as SinkSettings['onNull'],
-    onMalformed: values['behavior.on.malformed.documents'].toLowerCase() as ConflictPolicy,
-    onConflict: values['behavior.on.version.conflict'].toLowerCase() as ConflictPolicy,
+    onMalformed: values['behavior.on.malformed.documents'].toLowerCase() as FailurePolicy,
+    onConflict: values['behavior.on.version.conflict'].toLowerCase() as FailurePolicy,
     dropsInvalid: values['drop.invalid.message'],
     decimalsAsNumbers: values['decimal.format'].toLowerCase() === 'number',
     compactMaps: values['compact.map.entries'],

@@ -47,7 +47,15 @@ export function fieldWriter(schema: Schema | null, forms: FieldForms): WriteFiel
       };
     }
     case 'boolean':
-      return (value, out) => writeAscii(out, value === true ? 'true' : 'false');
+      return (value, out) => {
+        if (typeof value !== 'boolean') throw unfit('true or false');
+        writeAscii(out, value ? 'true' : 'false');
+      };
+    case 'string':
+      return (value, out) => {
+        if (typeof value !== 'string') throw unfit('a text');
+        writeString(out, value);
+      };
     case 'decimal':
       return decimalWriter(value => {
         if (!(value instanceof Decimal)) throw unfit('a decimal');

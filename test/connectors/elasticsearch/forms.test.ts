@@ -70,6 +70,8 @@ describe('fields of documents', () => {
   it('refuses values that are not of their schema', () => {
     assert.throws(() => jsonOf(data.INT64, 'x'), RangeError);
     assert.throws(() => jsonOf(data.BYTES, 'x'), RangeError);
+    assert.throws(() => jsonOf(data.BOOLEAN, 'x'), RangeError);
+    assert.throws(() => jsonOf(data.STRING, 7), RangeError);
   });
 });
 

@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { sinkPlugin } from '../../../connectors/elasticsearch/index.ts';
 import type { Config } from '../../../runtime/api/index.ts';
 import {
+  Decimal,
   decimalSchema,
   INT32,
   INT64,
@@ -206,7 +207,6 @@ for (const [name, server] of servers) {
       const topic = target.newName();
       const schema = struct([['price', decimalSchema(2)]], { name: 'shop.Priced' });
       await using sink = await start({ 'decimal.format': 'number' });
-      const { Decimal } = await import('../../../schemas/data/index.ts');
       const value = new Struct(schema, [new Decimal(12345678901234567890n, 2)]);
       await sink.deliver(plainSinkBatch({ topic, keySchema: STRING, valueSchema: schema }, [{ key: 'a', value }]));
       assert.equal((await target.properties(topic)).price?.type, 'double');
@@ -235,7 +235,7 @@ for (const [name, server] of servers) {
             ...streams,
             'data.stream.timestamp.field': 'gone,name',
           });
-          const records = [record('a', '2023-01-01T00:00:00Z', 1), record('b', null, 2)];
+          const records = [record('a', '2023-01-01T00:00:00Z', 1), record('b', null, 2), record('a', null, 3)];
           await sink.deliver(flatBatch(namespace, records, 5));
           await sink.deliver(flatBatch(namespace, records, 5));
           const documents = await target.documents(stream);
