@@ -109,7 +109,7 @@ export class BulkWriter implements FlushTarget {
       return `{"_index":${JSON.stringify(target)},"_id":${quotedId(log, row)}}`;
     });
     const body = `{"docs":[${docs.join(',')}]}`;
-    const answer = await this.#client.send({ method: 'POST', path: GET_PATH, body }, this.#context.signal);
+    const answer = await this.#client.send({ method: 'POST', path: GET_PATH, body });
     if (answer.status !== 200) throw errorAnswer('POST /_mget', answer);
     const read = parseJson(answer.body.toString(), true) as {
       docs: { found?: boolean; _source?: JsonValue; error?: { type?: string; reason?: string } }[];
@@ -125,16 +125,13 @@ export class BulkWriter implements FlushTarget {
   }
 
   async #sendRequest(log: RowLog, rows: readonly number[]): Promise<void> {
-    const { metrics, signal } = this.#context;
+    const { metrics } = this.#context;
     let pending = rows;
     const tooLarge = await this.#retry(async () => {
       const body = bulkBody(log, pending);
       metrics.count('bulk_requests');
       metrics.count('bytes_written', body.length);
-      const answer = await this.#client.send(
-        { method: 'POST', path: BULK_PATH, body, type: 'application/x-ndjson' },
-        signal,
-      );
+      const answer = await this.#client.send({ method: 'POST', path: BULK_PATH, body, type: 'application/x-ndjson' });
       if (answer.status === 413) return errorAnswer('POST /_bulk', answer);
       if (answer.status !== 200) throw errorAnswer('POST /_bulk', answer);
       const { busy, failed, reason } = readItems(answer.body, pending, row => this.#forms.get(log.shapes[row]!).kind);

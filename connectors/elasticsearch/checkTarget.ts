@@ -9,9 +9,9 @@ import { readServer } from './server.ts';
 const LIMIT_MS = 5000;
 
 export async function checkTarget(values: SinkValues): Promise<readonly ConfigError[]> {
-  const client = new ElasticClient(values, LIMIT_MS);
+  const client = new ElasticClient(values, AbortSignal.timeout(LIMIT_MS), LIMIT_MS);
   try {
-    await readServer(client, AbortSignal.timeout(LIMIT_MS));
+    await readServer(client);
     return [];
   } catch (error) {
     const { code, message } = asSinkFailure(error);

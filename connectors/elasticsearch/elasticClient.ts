@@ -49,9 +49,12 @@ interface Node {
 export class ElasticClient {
   readonly #nodes: readonly Node[];
   readonly #compresses: boolean;
+  readonly #signal: AbortSignal;
   #turn = 0;
 
-  constructor(values: SinkValues, limitMs = Number.POSITIVE_INFINITY) {
+  /** All requests end when the signal is aborted. */
+  constructor(values: SinkValues, signal: AbortSignal, limitMs = Number.POSITIVE_INFINITY) {
+    this.#signal = signal;
     this.#compresses = values['connection.compression'];
     const authorization = authorizationOf(values);
     this.#nodes = values['connection.url'].map(text => {
@@ -66,10 +69,13 @@ export class ElasticClient {
         restsUntilMs: 0,
       };
     });
+    // Once for all: requests would each add a listener of their own.
+    signal.addEventListener('abort', () => void this.close(), { once: true });
   }
 
   /** Rejects with NoAnswer where no node gives one; every answer counts as one. */
-  async send(request: Request, signal?: AbortSignal): Promise<Answer> {
+  async send(request: Request): Promise<Answer> {
+    this.#signal.throwIfAborted();
     const { body: given = null } = request;
     const body = typeof given === 'string' ? Buffer.from(given) : given;
     const isCompressed = this.#compresses && body !== null && body.length >= COMPRESSED_FROM_BYTES;
@@ -78,11 +84,11 @@ export class ElasticClient {
     for (let tries = 0; tries < this.#nodes.length; tries++) {
       const node = this.#next();
       try {
-        const answer = await this.#ask(node, request, sent, isCompressed, signal);
+        const answer = await this.#ask(node, request, sent, isCompressed);
         node.restsUntilMs = 0;
         return answer;
       } catch (error) {
-        signal?.throwIfAborted();
+        this.#signal.throwIfAborted();
         node.restsUntilMs = performance.now() + REST_MS;
         failure = new NoAnswer(node.origin, error);
       }
@@ -90,13 +96,7 @@ export class ElasticClient {
     throw failure;
   }
 
-  async #ask(
-    node: Node,
-    request: Request,
-    body: Buffer | null,
-    isCompressed: boolean,
-    signal: AbortSignal | undefined,
-  ): Promise<Answer> {
+  async #ask(node: Node, request: Request, body: Buffer | null, isCompressed: boolean): Promise<Answer> {
     const response = await node.dispatcher.request({
       origin: node.origin,
       method: request.method,
@@ -109,7 +109,6 @@ export class ElasticClient {
         ...(isCompressed ? { 'content-encoding': 'gzip' } : {}),
       },
       body,
-      signal,
     });
     const raw = Buffer.from(await response.body.arrayBuffer());
     const isPacked = response.headers['content-encoding'] === 'gzip' && raw.length > 0;

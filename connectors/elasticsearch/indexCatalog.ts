@@ -1,7 +1,7 @@
 /** The indices and data streams that are written to: there before the first document, with fields mapped before the first document that has them. */
 import { ConnectError } from '../../runtime/api/index.ts';
 import type { SinkSettings } from './config.ts';
-import type { Answer, ElasticClient, Request } from './elasticClient.ts';
+import type { ElasticClient } from './elasticClient.ts';
 import { type ErrorAnswer, errorAnswer, okAnswer } from './elasticFailure.ts';
 import { type Mapping, missingFields } from './mapping.ts';
 
@@ -13,13 +13,11 @@ interface IndexMapping {
 export class IndexCatalog {
   readonly #client: ElasticClient;
   readonly #settings: SinkSettings;
-  readonly #signal: AbortSignal;
   readonly #known = new Set<string>();
 
-  constructor(client: ElasticClient, settings: SinkSettings, signal: AbortSignal) {
+  constructor(client: ElasticClient, settings: SinkSettings) {
     this.#client = client;
     this.#settings = settings;
-    this.#signal = signal;
   }
 
   /** `wanted` is null where the target is to map fields by itself, as always in what others have made and in data streams, which have templates. */
@@ -46,7 +44,7 @@ export class IndexCatalog {
   async #makeStream(name: string): Promise<void> {
     if (await this.#exists(name)) return;
     const path = `/_data_stream/${encodeURIComponent(name)}`;
-    const answer = await this.#send({ method: 'PUT', path });
+    const answer = await this.#client.send({ method: 'PUT', path });
     if (answer.status < 300) return;
     const error = errorAnswer(`PUT ${path}`, answer);
     if (error.type === 'resource_already_exists_exception') return;
@@ -62,7 +60,7 @@ export class IndexCatalog {
   async #makeIndex(name: string): Promise<void> {
     if (await this.#exists(name)) return;
     const path = `/${encodeURIComponent(name)}`;
-    const answer = await this.#send({ method: 'PUT', path });
+    const answer = await this.#client.send({ method: 'PUT', path });
     if (answer.status < 300) return;
     const error = errorAnswer(`PUT ${path}`, answer);
     // Another task was faster.
@@ -72,14 +70,14 @@ export class IndexCatalog {
 
   async #addFields(name: string, wanted: Mapping): Promise<void> {
     const path = `/${encodeURIComponent(name)}/_mapping`;
-    const answer = okAnswer(`GET ${path}`, await this.#send({ method: 'GET', path }));
+    const answer = okAnswer(`GET ${path}`, await this.#client.send({ method: 'GET', path }));
     // An alias may stand for several.
     for (const { mappings } of Object.values(answer as Readonly<Record<string, { readonly mappings: IndexMapping }>>)) {
       // Somebody has decided which fields there are.
       if (/^(strict|false)$/.test(String(mappings.dynamic))) continue;
       const missing = missingFields(wanted, mappings.properties ?? {});
       if (missing === null) continue;
-      const put = await this.#send({ method: 'PUT', path, body: JSON.stringify({ properties: missing }) });
+      const put = await this.#client.send({ method: 'PUT', path, body: JSON.stringify({ properties: missing }) });
       if (put.status < 300) continue;
       const error = errorAnswer(`PUT ${path}`, put);
       throw error.status === 400 ? notMade(name, error) : error;
@@ -89,14 +87,10 @@ export class IndexCatalog {
   /** As index, alias or data stream. */
   async #exists(name: string): Promise<boolean> {
     const path = `/${encodeURIComponent(name)}`;
-    const answer = await this.#send({ method: 'HEAD', path });
+    const answer = await this.#client.send({ method: 'HEAD', path });
     if (answer.status === 404) return false;
     if (answer.status < 300) return true;
     throw errorAnswer(`HEAD ${path}`, answer);
-  }
-
-  #send(request: Request): Promise<Answer> {
-    return this.#client.send(request, this.#signal);
   }
 }
 

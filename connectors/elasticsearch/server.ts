@@ -6,8 +6,8 @@ import { errorAnswer, okAnswer } from './elasticFailure.ts';
 const OLDEST_ELASTICSEARCH = 7;
 
 /** Throws for a login that is refused, and a server that is too old. Who may not ask for the version may still write. */
-export async function readServer(client: ElasticClient, signal?: AbortSignal): Promise<void> {
-  const answer = await client.send({ method: 'GET', path: '/' }, signal);
+export async function readServer(client: ElasticClient): Promise<void> {
+  const answer = await client.send({ method: 'GET', path: '/' });
   if (answer.status === 403) return;
   if (answer.status >= 300) throw errorAnswer('GET /', answer);
   const { version } = okAnswer('GET /', answer) as { version?: { number?: string; distribution?: string } };

@@ -28,11 +28,11 @@ function elasticTarget(config: Config, context: SinkTaskContext): DocumentTarget
   const settings = sinkSettings(values);
   const { logger, metrics, signal } = context;
   const { maxRetries, retryBackoffMs } = settings;
-  const client = new ElasticClient(values);
+  const client = new ElasticClient(values, signal);
   const forms = new RowForms();
   const versions = documentVersions(settings);
   const refused = new RefusedDocuments(settings, forms, context);
-  const catalog = new IndexCatalog(client, settings, signal);
+  const catalog = new IndexCatalog(client, settings);
   const unavailable = new UnavailableValue(settings.placeholder);
   const dropped = new LimitedWarning(logger, 'a record cannot be a document, and is left out (drop.invalid.message)');
   const retry = retryTransient({
@@ -84,9 +84,7 @@ function elasticTarget(config: Config, context: SinkTaskContext): DocumentTarget
     ),
     maxRetries,
     retryBackoffMs,
-    open: async () => {
-      await readServer(client, signal);
-    },
+    open: () => readServer(client),
     close: () => client.close(),
     plan: async run => {
       const encoder = await encoderOf(run);
