@@ -1,4 +1,5 @@
 /** Runs a piece of work again, with back-off and jitter, while it fails for a reason that may pass by itself. */
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asConnectError, type Logger, type TaskMetrics } from '../../runtime/api/index.ts';
 
@@ -22,6 +23,8 @@ export function retryTransient(options: {
   metrics: TaskMetrics;
 }): Retry {
   const { classify, isContention, maxRetries, retryBackoffMs, signal, logger, metrics } = options;
+  // Any number of lanes may wait at the same time.
+  setMaxListeners(0, signal);
   return async work => {
     for (let attempt = 1; ; attempt++) {
       try {
