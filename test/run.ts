@@ -1,6 +1,6 @@
 /**
  * Chooses test files by kind, runs them with node:test, and ends with one line, `N passed, N failed`.
- * Kinds by file name: `*.test.ts` pure; `*.kafka.test.ts`, `*.pg.test.ts`, `*.mysql.test.ts`, `*.firebird.test.ts`, `*.elastic.test.ts`, `*.e2e.test.ts` need servers; `*.chaos.test.ts` the long runs.
+ * Kinds by file name: `*.test.ts` pure; `*.kafka.test.ts`, `*.pg.test.ts`, `*.mysql.test.ts`, `*.firebird.test.ts`, `*.elastic.test.ts`, `*.mongodb.test.ts`, `*.e2e.test.ts` need servers; `*.chaos.test.ts` the long runs.
  */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -12,7 +12,7 @@ type Kind = 'unit' | 'servers' | 'chaos';
 const kindOf = (file: string): Kind =>
   /\.chaos\.test\.ts$/.test(file)
     ? 'chaos'
-    : /\.(kafka|pg|mysql|firebird|elastic|e2e)\.test\.ts$/.test(file)
+    : /\.(kafka|pg|mysql|firebird|elastic|mongodb|e2e)\.test\.ts$/.test(file)
       ? 'servers'
       : 'unit';
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All servers that the tests share: Kafka, a schema registry, PostgreSQL 18 and 15, MySQL, MariaDB, Firebird 5.0 and 4.0, OpenSearch, and the clients that the
+# All servers that the tests share: Kafka, a schema registry, PostgreSQL 18 and 15, MySQL, MariaDB, Firebird 5.0 and 4.0, OpenSearch, a MongoDB server, and the clients that the
 # recorded cases need (kcat, psql, mariadb).
 #
 #   servers.sh start    install what is missing, start what is not running
@@ -44,6 +44,8 @@ start() {
   { up "Kafka 4.3" "KAFKA_VERSION=4.3.1 KAFKA_PORT=9092" kafka.sh && up "schema registry" "REGISTRY_PORT=8081" schema-registry.sh; } &
   lanes+=($!)
   up "MySQL 9.7" "PORT=13306" mysql.sh &
+  lanes+=($!)
+  up "MongoDB (mongo-java-server)" "PORT=17017" mongodb.sh &
   lanes+=($!)
   { up "Firebird 5.0" "PORT=13050 FB_MAJOR=5" firebird.sh && up "Firebird 4.0" "PORT=13040 FB_MAJOR=4" firebird.sh; } &
   lanes+=($!)
