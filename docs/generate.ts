@@ -21,6 +21,7 @@ const PAGES: readonly { page: string; module: string | null }[] = [
   { page: 'connectors/mysql/sink/README.md', module: 'connectors/mysql/index.ts' },
   { page: 'connectors/firebird/README.md', module: 'connectors/firebird/index.ts' },
   { page: 'connectors/elasticsearch/README.md', module: 'connectors/elasticsearch/index.ts' },
+  { page: 'connectors/mongodb/README.md', module: 'connectors/mongodb/index.ts' },
   { page: 'connectors/file/README.md', module: 'connectors/file/index.ts' },
   { page: 'connectors/datagen/README.md', module: 'connectors/datagen/index.ts' },
 ];

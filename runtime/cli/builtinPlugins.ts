@@ -125,6 +125,15 @@ const modules: readonly (readonly [path: string, plugins: readonly PluginDeclara
       ]),
     ],
   ],
+  [
+    '../../connectors/mongodb/index',
+    [
+      plugin('sink', 'com.mongodb.kafka.connect.MongoSinkConnector', [
+        'millrace.MongoDbSink',
+        'millrace.MongoDbSinkConnector',
+      ]),
+    ],
+  ],
 ];
 
 /** For the bundler. */

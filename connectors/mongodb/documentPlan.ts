@@ -1,0 +1,232 @@
+/** How the records of one run become statements: where they go, what their ids are, which of their fields are written, and how. */
+import { ConnectError } from '../../runtime/api/index.ts';
+import { DECIMAL_NAME } from '../../schemas/data/index.ts';
+import { OutputBuffer } from '../../schemas/outputBuffer.ts';
+import { UnavailableValue } from '../shared/changeEnvelope.ts';
+import { Change, type ChangeRun, type RunField } from '../shared/changeRun.ts';
+import type { DocumentPlan } from '../shared/documentSinkTask.ts';
+import { type RowLog, RowOp } from '../shared/rowLog.ts';
+import { beginDocument, elementName, endDocument } from './bsonDocument.ts';
+import { type BsonValues, type ElementWriter, writeLong, writeString } from './bsonValues.ts';
+import { DocumentIds, type FilterWriter, isKeyless, unfit } from './documentId.ts';
+import {
+  type Grouping,
+  isWhole,
+  type Namespace,
+  type StatementKind,
+  type StatementShapes,
+  writeKeyed,
+} from './statements.ts';
+import type { TopicSettings } from './topicSettings.ts';
+
+/** Of a document, as servers have it. */
+const MOST_BYTES = 16 << 20;
+const PLACE = elementName('topic-partition-offset');
+const CREATE_TIME = elementName('CREATE_TIME');
+
+interface PlannedField {
+  readonly field: RunField;
+  readonly name: Buffer;
+  readonly values: readonly unknown[];
+  readonly write: ElementWriter;
+  readonly mayLack: boolean;
+}
+
+/** Counted by the caller. */
+export interface PlanCounts {
+  ignoredTruncates: number;
+  otherEvents: number;
+}
+
+export interface PlanOptions {
+  readonly run: ChangeRun;
+  readonly settings: TopicSettings;
+  readonly shapes: StatementShapes;
+  readonly values: BsonValues;
+  readonly idValues: BsonValues;
+  readonly counts: PlanCounts;
+  namespaceOf(i: number): Namespace;
+}
+
+export class RecordPlan implements DocumentPlan {
+  readonly #run: ChangeRun;
+  readonly #settings: TopicSettings;
+  readonly #shapes: StatementShapes;
+  readonly #values: BsonValues;
+  readonly #counts: PlanCounts;
+  readonly #namespaceOf: (i: number) => Namespace;
+  readonly #ofWrites: FilterWriter;
+  readonly #ofDeletes: FilterWriter;
+  readonly #fields: readonly PlannedField[];
+  /** Why no record of the run can be a document. */
+  readonly #problem: string | null;
+  /** A name that an update of single fields would take for a path. */
+  readonly #pathName: string | null;
+  readonly #unavailable: UnavailableValue;
+  readonly #grouping: Grouping;
+  readonly #scratch = new OutputBuffer(256);
+
+  constructor(options: PlanOptions) {
+    const { run, settings } = options;
+    this.#run = run;
+    this.#settings = settings;
+    this.#shapes = options.shapes;
+    this.#values = options.values;
+    this.#counts = options.counts;
+    this.#namespaceOf = options.namespaceOf;
+    this.#unavailable = new UnavailableValue(settings.unavailablePlaceholder);
+    this.#grouping = isKeyless(settings, run) ? 'inOrder' : settings.writeModel === 'insert' ? 'each' : 'byKey';
+    const ids = new DocumentIds(settings, run, options.idValues);
+    this.#ofWrites = ids.ofWrites;
+    this.#ofDeletes = ids.ofDeletes;
+    const names = writtenFields(run, settings, this.#values);
+    this.#pathName = names.find(({ name }) => name.includes('.'))?.name ?? null;
+    const operator = names.find(({ name }) => name.startsWith('$') || name.includes('\0'))?.name;
+    const refused = operator ?? (isWhole(settings.writeModel) ? null : this.#pathName);
+    this.#problem = refused === null ? null : asPath(refused);
+    this.#fields = this.#problem === null ? names.map(({ index, name }) => this.#planned(index, name)) : [];
+  }
+
+  #planned(index: number, name: string): PlannedField {
+    const field = this.#run.fields[index]!;
+    return {
+      field,
+      name: elementName(name),
+      values: this.#run.values[index]!,
+      write: this.#values.writer(field.schema, field.name),
+      mayLack: mayLack(field),
+    };
+  }
+
+  encode(i: number, log: RowLog, originId: number): void {
+    const change = this.#run.changes[i] as Change;
+    switch (change) {
+      case Change.create:
+      case Change.update:
+      case Change.write:
+        this.#encodeWrite(i, change, log, originId);
+        return;
+      case Change.delete:
+      case Change.tombstone:
+        this.#encodeDelete(i, change, log, originId);
+        return;
+      case Change.truncate:
+        this.#counts.ignoredTruncates++;
+        return;
+      case Change.other:
+        this.#counts.otherEvents++;
+        return;
+      case Change.unusable:
+        throw new ConnectError(
+          'SINK_VALUE_UNUSABLE',
+          'the value of the record is neither a struct nor a JSON object; check value.converter',
+        );
+    }
+  }
+
+  #encodeWrite(i: number, change: Change, log: RowLog, originId: number): void {
+    if (this.#settings.hasHandler && !this.#run.isEnvelope)
+      throw new ConnectError(
+        'SINK_VALUE_UNUSABLE',
+        'the record is no change event, which change.data.capture.handler needs; remove the handler for flat records, or the transform that flattens them',
+      );
+    if (this.#problem !== null) throw new ConnectError('SINK_VALUE_UNFIT', this.#problem);
+    const kind = this.#kindOf(i, change);
+    const { out } = log;
+    const start = out.position;
+    const keyEnd = writeKeyed(out, filter => this.#ofWrites(i, filter), this.#grouping !== 'inOrder', this.#scratch);
+    const body = beginDocument(out);
+    if (kind !== 'delete') this.#writeFields(i, !isWhole(kind), log);
+    endDocument(out, body);
+    if (out.position - keyEnd > MOST_BYTES)
+      throw new ConnectError(
+        'SINK_VALUE_UNFIT',
+        'the document is larger than the 16 MiB that one can have; leave fields out with BlockListValueProjector in post.processor.chain',
+      );
+    this.#push(kind === 'delete' ? RowOp.delete : opOf(change), kind, i, start, keyEnd, log, originId);
+  }
+
+  /** A field that the source did not send stays as it is, where that can be said. */
+  #kindOf(i: number, change: Change): StatementKind {
+    const { writeModel } = this.#settings;
+    const lacking = this.#fields.filter(({ mayLack, values }) => mayLack && this.#isUnavailable(values[i]));
+    if (lacking.length === 0 || writeModel === 'delete') return writeModel;
+    if (change === Change.update && writeModel !== 'insert') {
+      if (this.#pathName !== null) throw new ConnectError('SINK_VALUE_UNFIT', asPath(this.#pathName));
+      return writeModel === 'replace' ? 'patch' : writeModel;
+    }
+    const names = lacking.map(({ field }) => field.name);
+    throw new ConnectError(
+      'SINK_VALUE_UNAVAILABLE',
+      `the record is written as a new document, but carries the placeholder of a value that its source did not send for ${names.map(name => `"${name}"`).join(', ')}; at the source set REPLICA IDENTITY FULL on the table, or use a source that reads such values again; if a flattening transform hides that it is an update, give it add.fields=op; if the text is a real value, set unavailable.value.placeholder to another one`,
+      { place: { column: names.join(', ') } },
+    );
+  }
+
+  #isUnavailable(value: unknown): boolean {
+    return value !== null && value !== undefined && this.#unavailable.is(value);
+  }
+
+  #writeFields(i: number, mayLeaveOut: boolean, log: RowLog): void {
+    const { out } = log;
+    for (const { field, name, values, write, mayLack } of this.#fields) {
+      const value = values[i];
+      if (mayLeaveOut && mayLack && this.#isUnavailable(value)) continue;
+      try {
+        this.#values.write(value, write, name, out);
+      } catch (error) {
+        if (error instanceof RangeError) throw unfit(field.name, error);
+        throw error;
+      }
+    }
+    if (!this.#settings.addsKafkaMeta) return;
+    const { batch, from } = this.#run;
+    writeString(`${batch.topic}-${batch.partition}-${batch.offset(from + i)}`, PLACE, out);
+    writeLong(BigInt(batch.timestamp(from + i)), CREATE_TIME, out);
+  }
+
+  #encodeDelete(i: number, change: Change, log: RowLog, originId: number): void {
+    const { hasHandler, deletesOnNull } = this.#settings;
+    // The delete event before it has done it.
+    if (hasHandler && change === Change.tombstone) return;
+    if (!hasHandler && !deletesOnNull)
+      throw new ConnectError(
+        'SINK_NULL_VALUE',
+        `${change === Change.tombstone ? 'the record has a null value' : 'the record is a delete'} and delete.on.null.values is false; set delete.on.null.values=true, or filter such records out`,
+      );
+    const { out } = log;
+    const start = out.position;
+    const keyEnd = writeKeyed(out, filter => this.#ofDeletes(i, filter), this.#grouping !== 'inOrder', this.#scratch);
+    endDocument(out, beginDocument(out));
+    this.#push(RowOp.delete, 'delete', i, start, keyEnd, log, originId);
+  }
+
+  #push(op: RowOp, kind: StatementKind, i: number, start: number, keyEnd: number, log: RowLog, originId: number): void {
+    const namespace = this.#namespaceOf(i);
+    const shape = this.#shapes.shape(namespace, kind, this.#grouping);
+    log.push(op, shape.index, namespace.number, start, start, keyEnd, originId, this.#run.from + i);
+  }
+}
+
+const opOf = (change: Change): RowOp => (change === Change.update ? RowOp.write : RowOp.create);
+
+/** The fields that go into the document beside the `_id`, with their names there. */
+function writtenFields(
+  run: ChangeRun,
+  { hasHandler }: TopicSettings,
+  values: BsonValues,
+): { index: number; name: string }[] {
+  const key = new Set(hasHandler ? run.keyFields.map(field => field.name) : []);
+  return run.fields.flatMap((field, index) => {
+    if (field.name === '_id' || field.name === '' || key.has(field.name)) return [];
+    const name = values.nameAt(field.name, field.name);
+    return name === null || name === '_id' ? [] : [{ index, name }];
+  });
+}
+
+const asPath = (name: string): string =>
+  `the server takes field "${name}" for an operator or a path; rename it with RenameByMapping in post.processor.chain, or at the source`;
+
+const LACKING = new Set(['STRING', 'BYTES', 'ARRAY', 'MAP']);
+const mayLack = ({ schema }: RunField): boolean =>
+  schema === null || (LACKING.has(schema.type) && schema.name !== DECIMAL_NAME);
