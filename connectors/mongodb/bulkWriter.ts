@@ -3,7 +3,6 @@
  * by its answer; the others of the same bulk are written. What was folded into a refused one is written again record by record, so that only what is refused then is
  * reported: a record before it has its effect, and values of unique indexes may move from document to document.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type AnyBulkWriteOperation,
   BSON,
@@ -31,10 +30,8 @@ export interface BulkWriterOptions {
   readonly client: MongoClient;
   readonly shapes: StatementShapes;
   readonly isOrdered: boolean;
-  /** Leaves errors to the reporter; otherwise a refused document fails the task, whatever the worker tolerates. */
-  readonly reports: boolean;
-  /** null = none. */
-  readonly rateLimit: { readonly everyBulks: number; readonly pauseMs: number } | null;
+  /** Waits where a bulk write has to; one for all writers of the task. */
+  readonly limitRate: () => Promise<void>;
   readonly context: SinkTaskContext;
 }
 
@@ -45,7 +42,6 @@ interface Refused {
 
 export class BulkWriter implements FlushTarget {
   readonly #options: BulkWriterOptions;
-  #bulks = 0;
   /** Whether some of what is written now may have been written by a try before, whose answer did not come. */
   #mayRepeat = false;
 
@@ -126,7 +122,7 @@ export class BulkWriter implements FlushTarget {
       for (let rest = group; rest.length > 0; ) {
         const failed = await this.#bulkWrite(log, shape, rest, isOrdered);
         refused.push(...failed);
-        // An ordered bulk ends at the first document that is refused.
+        // An ordered bulk ends at a document that is refused.
         const last = failed.at(-1);
         rest = isOrdered && last !== undefined ? rest.slice(rest.indexOf(last.row) + 1) : [];
       }
@@ -139,15 +135,15 @@ export class BulkWriter implements FlushTarget {
     rows: readonly number[],
     isOrdered: boolean,
   ): Promise<Refused[]> {
-    const { client, shapes, context } = this.#options;
+    const { client, shapes, limitRate, context } = this.#options;
     const { metrics } = context;
-    await this.#limitRate();
+    await limitRate();
     const now = new Date();
     const statements = rows.map(row => statementOf(log, row, shapes.get(log.shapes[row]!).kind, now));
     const collection = client.db(namespace.database).collection(namespace.collection);
     metrics.count('bulk_writes');
     try {
-      const result = await collection.bulkWrite(statements, { ordered: isOrdered });
+      const result = await untilAborted(collection.bulkWrite(statements, { ordered: isOrdered }), context.signal);
       metrics.count('documents_written', result.insertedCount + result.matchedCount + result.upsertedCount);
       metrics.count('documents_deleted', result.deletedCount);
       if (kind === 'patch' && !isOrdered && result.upsertedCount > 0)
@@ -165,13 +161,6 @@ export class BulkWriter implements FlushTarget {
       }
       return refused;
     }
-  }
-
-  async #limitRate(): Promise<void> {
-    const { rateLimit, context } = this.#options;
-    if (rateLimit === null || ++this.#bulks <= rateLimit.everyBulks) return;
-    this.#bulks = 1;
-    await sleep(rateLimit.pauseMs, undefined, { signal: context.signal });
   }
 
   /** Updates of single fields apart, so that those which found no document can be counted. */
@@ -200,7 +189,7 @@ export class BulkWriter implements FlushTarget {
   }
 
   async #report(log: RowLog, row: number, reason: string): Promise<void> {
-    const { shapes, reports, context } = this.#options;
+    const { shapes, context } = this.#options;
     const batch = log.origins[log.originIds[row]!] as SinkBatch;
     const index = log.originIndexes[row]!;
     const { database, collection } = shapes.get(log.shapes[row]!).namespace;
@@ -209,9 +198,18 @@ export class BulkWriter implements FlushTarget {
       `the server refused the document: ${reason}; correct the record or the collection, or send such records to a dead letter queue with errors.tolerance=all`,
       { place: { ...partitionOf(batch), offset: batch.offset(index), table: `${database}.${collection}` } },
     );
-    if (!reports) throw error;
     await context.reportErrantRecord(batch.record(index), error);
   }
+}
+
+/** A bulk write that has just begun may never end when the client is closed, if the server is silent. */
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) abort();
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
 }
 
 /** Whether the very document that was to be inserted is there. */

@@ -45,12 +45,15 @@ function refusedKeys(config: Config): ConfigError[] {
   }));
 }
 
+/** The worker reports, or fails, by its own key: the other one can only say the same. */
 function toleranceErrors(config: Config, tolerance: string | null): ConfigError[] {
-  if (tolerance === null || tolerance.toLowerCase() === 'none' || config['errors.tolerance'] === 'all') return [];
+  if (tolerance === null) return [];
+  const [wanted, is] = [tolerance.toLowerCase() === 'none' ? 'none' : 'all', config['errors.tolerance'] ?? 'none'];
+  if (wanted === is) return [];
   return [
     {
       key: 'mongo.errors.tolerance',
-      message: `Invalid value ${tolerance} for configuration mongo.errors.tolerance: set errors.tolerance=all as well, which reports what is left out, to errors.deadletterqueue.topic.name too if that is set`,
+      message: `Invalid value ${tolerance} for configuration mongo.errors.tolerance: errors.tolerance is ${is} and decides; set it to ${wanted}, or remove mongo.errors.tolerance`,
     },
   ];
 }

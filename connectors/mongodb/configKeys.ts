@@ -266,7 +266,7 @@ export const sinkKeys = {
     ignoreCase: true,
     importance: 'MEDIUM',
     documentation:
-      'none: a document that the server refuses fails the task, whatever errors.tolerance says. all, data: it is left to errors.tolerance, which must be all. What may pass by itself is always tried again, never left out.',
+      'Must say what errors.tolerance says, which decides: none, or all or data for all. What may pass by itself is always tried again, never left out.',
     group: errors,
   },
   'mongo.errors.log.enable': ignored('set errors.log.enable.'),

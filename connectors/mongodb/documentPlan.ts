@@ -14,6 +14,7 @@ import {
   isWhole,
   type Namespace,
   type StatementKind,
+  type StatementShape,
   type StatementShapes,
   writeKeyed,
 } from './statements.ts';
@@ -64,6 +65,8 @@ export class RecordPlan implements DocumentPlan {
   readonly #pathName: string | null;
   readonly #unavailable: UnavailableValue;
   readonly #grouping: Grouping;
+  /** Of the last record: mostly that of the next. */
+  #shape: StatementShape | null = null;
   readonly #scratch = new OutputBuffer(256);
 
   constructor(options: PlanOptions) {
@@ -99,6 +102,16 @@ export class RecordPlan implements DocumentPlan {
   }
 
   encode(i: number, log: RowLog, originId: number): void {
+    try {
+      this.#encode(i, log, originId);
+    } catch (error) {
+      if (!(error instanceof ConnectError) || this.#settings.namespace !== null) throw error;
+      const { database, collection } = this.#namespaceOf(i);
+      throw error.at({ table: `${database}.${collection}` });
+    }
+  }
+
+  #encode(i: number, log: RowLog, originId: number): void {
     const change = this.#run.changes[i] as Change;
     switch (change) {
       case Change.create:
@@ -203,7 +216,9 @@ export class RecordPlan implements DocumentPlan {
 
   #push(op: RowOp, kind: StatementKind, i: number, start: number, keyEnd: number, log: RowLog, originId: number): void {
     const namespace = this.#namespaceOf(i);
-    const shape = this.#shapes.shape(namespace, kind, this.#grouping);
+    let shape = this.#shape;
+    if (shape?.namespace !== namespace || shape.kind !== kind)
+      this.#shape = shape = this.#shapes.shape(namespace, kind, this.#grouping);
     log.push(op, shape.index, namespace.number, start, start, keyEnd, originId, this.#run.from + i);
   }
 }

@@ -1,4 +1,5 @@
 /** MongoDB as a target of the task of document sinks. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type CreateCollectionOptions, type Document, type MongoClient, MongoServerError } from 'mongodb';
 import { type Config, ConnectError, type SinkTaskContext } from '../../runtime/api/index.ts';
 import type { ChangeRun } from '../shared/changeRun.ts';
@@ -55,8 +56,7 @@ class MongoTarget implements DocumentTarget {
       client: this.#client,
       shapes: this.#shapes,
       isOrdered,
-      reports: values['mongo.errors.tolerance']?.toLowerCase() !== 'none',
-      rateLimit: rateLimitOf(values),
+      limitRate: rateLimiter(values, context.signal),
       context,
     };
     this.writers = Array.from({ length: isOrdered ? 1 : values.connections }, () => new BulkWriter(options));
@@ -138,9 +138,14 @@ class MongoTarget implements DocumentTarget {
   }
 }
 
-function rateLimitOf(values: SinkValues): { everyBulks: number; pauseMs: number } | null {
-  const everyBulks = values['rate.limiting.every.n'];
-  return everyBulks === 0 ? null : { everyBulks, pauseMs: values['rate.limiting.timeout'] };
+function rateLimiter(values: SinkValues, signal: AbortSignal): () => Promise<void> {
+  const { 'rate.limiting.every.n': everyBulks, 'rate.limiting.timeout': pauseMs } = values;
+  let bulks = 0;
+  return async () => {
+    if (everyBulks === 0 || ++bulks <= everyBulks) return;
+    bulks = 1;
+    await sleep(pauseMs, undefined, { signal });
+  };
 }
 
 function seriesOptions(series: TimeSeries): CreateCollectionOptions & Document {

@@ -304,6 +304,7 @@ function contractCases(subject: () => DocumentSinkSubject, make: MakeBatch): voi
         ['SINK_VALUE_UNAVAILABLE', sink.collection, 42, 'code'],
       ],
     );
+    assert.ok(sink.run.errants[0]?.error.place.table?.includes(sink.collection));
   });
 
   it('finds the records that the target refuses, and writes the others', async () => {

@@ -92,6 +92,16 @@ describe('faults', () => {
     }
   });
 
+  it('stops at once while the server is silent', async () => {
+    await using run = await start(throughProxy());
+    await run.deliver(batch(target.uniqueName(), [written('c', item(1n))]));
+    proxy.hold();
+    await run.task.put([batch(target.uniqueName(), [written('c', item(1n))])]);
+    const started = performance.now();
+    await run.abort();
+    assert.ok(performance.now() - started < 3000);
+  });
+
   it('does not take its own documents for duplicates when an insert is tried again', async () => {
     const topic = target.uniqueName();
     await using run = await start(throughProxy({ 'writemodel.strategy': 'InsertOneDefaultStrategy' }), {
@@ -160,15 +170,6 @@ describe('faults', () => {
       assert.match(run.errants[0]!.error.message, /unique index code_1/);
       assert.doesNotMatch(run.errants[0]!.error.message, /"A"/);
       assert.equal(run.errants[0]!.error.place.table, `${target.db.databaseName}.${topic}`);
-    });
-
-    it('fails at a refused document with mongo.errors.tolerance=none, whatever the worker tolerates', async () => {
-      const topic = await picky();
-      const config = { ...target.connection, 'errors.tolerance': 'all', 'mongo.errors.tolerance': 'none' };
-      await using run = await start(config, { tolerate: true });
-      const records = [1n, 2n].map(id => written('c', item(id, { code: 'A' })));
-      await assert.rejects(run.deliver(batch(topic, records)), { code: 'SINK_RECORD_REJECTED' });
-      assert.deepEqual(run.errants, []);
     });
   });
 
