@@ -7,7 +7,8 @@ import { configOf, overriddenTopics, type SinkValues, sinkConfigDef } from './to
 
 /** A request waits for it. */
 const TIMEOUT_MS = 5000;
-const COMMAND_NOT_FOUND = 59;
+/** A command that is not there, or not in the version of `server.api.strict`. */
+const NOT_TOLD = [59, 323];
 
 export async function checkTarget(config: Config): Promise<readonly ConfigError[]> {
   const { values } = sinkConfigDef.parse(config);
@@ -59,7 +60,7 @@ async function grantsOf(connectionStatus: () => Promise<Document>): Promise<read
     const { authInfo } = await connectionStatus();
     return authInfo.authenticatedUsers.length === 0 ? null : authInfo.authenticatedUserPrivileges;
   } catch (error) {
-    if (error instanceof MongoServerError && error.code === COMMAND_NOT_FOUND) return null;
+    if (error instanceof MongoServerError && NOT_TOLD.includes(Number(error.code))) return null;
     throw error;
   }
 }

@@ -31,8 +31,11 @@ export function mongoOptions(values: SinkValues): MongoOptions | { readonly key:
       : {}),
   };
   try {
-    new MongoClient(uri, options);
-    return { uri, options };
+    const { writeConcern } = new MongoClient(uri, options).options;
+    if (writeConcern?.w !== 0) return { uri, options };
+    const problem =
+      'w=0 asks for no confirmation, so that documents could be lost; set w=1 or w=majority, or remove it';
+    return { key: 'connection.uri', problem: `Invalid configuration connection.uri: ${problem}` };
   } catch (error) {
     const reason = (error as Error).message.replaceAll(uri, 'the string');
     const isOfUri = !/server ?api/i.test(reason);

@@ -62,6 +62,7 @@ test('names what contradicts, and the key to change', () => {
     [{ 'connection.ssl.truststore': 'a.jks' }, /^connection\.ssl\.truststore: .*tlsCAFile/],
     [{ 'mongo.errors.deadletterqueue.topic.name': 'dlq' }, /errors\.deadletterqueue\.topic\.name/],
     [{ 'connection.uri': 'http://x' }, /^connection\.uri: /],
+    [{ 'connection.uri': 'mongodb://127.0.0.1:1/?w=0' }, /^connection\.uri: .*w=majority/],
     [{ colection: 'x' }, /collection is probably meant/],
     [{ 'topic.override.a.b.colection': 'x' }, /^topic\.override\.a\.b\.colection: Unknown/],
     [{ 'topic.override.a.b.connection.uri': 'x' }, /^topic\.override\.a\.b\.connection\.uri: Unknown/],

@@ -281,6 +281,14 @@ describe('documents', () => {
       assert.equal(sink.run.counts.get('documents_incomplete'), 1);
     });
 
+    it('replaces a document where the whole of it and an update of some fields are folded', async () => {
+      await using sink = await open();
+      await seed(sink);
+      const records = [written('r', item(1n, { name: 'long' })), written('u', item(1n, { name: PLACEHOLDER, qty: 6 }))];
+      await sink.deliver(records, envelopes);
+      assert.deepEqual(await sink.documents(), { 1: item(1n, { name: 'long', qty: 6 }) });
+    });
+
     it('refuses names that the server takes for operators or paths, for those records only', async () => {
       await using sink = await open({}, { tolerate: true });
       const odd = struct([['$set', STRING]]);
