@@ -1,9 +1,10 @@
 /** Looks whether the server takes the login and what the user may do, before a connector is created: what is wrong then is said at once. */
 import { type Document, MongoServerError } from 'mongodb';
 import type { Config, ConfigError } from '../../runtime/api/index.ts';
+import { type SinkValues, sinkConfigDef } from './configKeys.ts';
 import { hostsOf, openClient } from './connection.ts';
 import { asSinkError } from './mongoFailure.ts';
-import { configOf, overriddenTopics, type SinkValues, sinkConfigDef } from './topicSettings.ts';
+import { configOf, overriddenTopics } from './topicOverrides.ts';
 
 /** A request waits for it. */
 const TIMEOUT_MS = 5000;

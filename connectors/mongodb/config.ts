@@ -1,17 +1,10 @@
 /** Checks of a configuration that need no connection, for all topics that have keys of their own. */
 import type { Config, ConfigError } from '../../runtime/api/index.ts';
 import { misspeltKeys } from '../shared/misspeltKeys.ts';
-import { sinkKeys } from './configKeys.ts';
+import { sinkConfigDef, sinkKeys } from './configKeys.ts';
 import { mongoOptions } from './connection.ts';
-import {
-  configOf,
-  isOverride,
-  overriddenTopics,
-  sinkConfigDef,
-  splitOverride,
-  type TopicSettings,
-  topicSettings,
-} from './topicSettings.ts';
+import { configOf, isOverride, overriddenTopics, splitOverride } from './topicOverrides.ts';
+import { type TopicSettings, topicSettings } from './topicSettings.ts';
 
 const SPELLINGS = Object.entries(sinkKeys).flatMap(([name, key]) => [name, ...('aliases' in key ? key.aliases : [])]);
 const REFUSED = Object.entries(sinkKeys).filter(([, { documentation }]) => documentation.startsWith('Refused: '));

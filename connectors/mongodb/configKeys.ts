@@ -1,5 +1,5 @@
 /** The keys of the MongoDB sink: those of the MongoDB connector for Kafka, under their names, and few of its own. */
-import type { ConfigKeys } from '../../runtime/api/index.ts';
+import { type ConfigKeys, type ConfigValues, configDef } from '../../runtime/api/index.ts';
 
 const connection = 'Connection';
 const namespace = 'Namespace';
@@ -317,3 +317,6 @@ export const sinkKeys = {
     timeSeries,
   ),
 } as const satisfies ConfigKeys;
+
+export const sinkConfigDef = configDef(sinkKeys);
+export type SinkValues = ConfigValues<typeof sinkKeys>;

@@ -1,7 +1,7 @@
 /** How the server is reached: the connection string, and the options that the configuration adds to it. */
 import { MongoClient, type MongoClientOptions, type ServerApiVersion } from 'mongodb';
 import { ConnectError } from '../../runtime/api/index.ts';
-import type { SinkValues } from './topicSettings.ts';
+import type { SinkValues } from './configKeys.ts';
 
 /** How long the driver looks for a server that takes writes, before the error is told and the same is tried again. */
 const SELECTION_TIMEOUT_MS = 10_000;

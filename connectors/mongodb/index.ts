@@ -3,8 +3,9 @@ import type { Config, ConfigError, Plugin, SinkConnector, SinkPlugin } from '../
 import { DocumentSinkTask } from '../shared/documentSinkTask.ts';
 import { checkTarget } from './checkTarget.ts';
 import { checkSinkConfig } from './config.ts';
+import { sinkConfigDef } from './configKeys.ts';
 import { mongoSink } from './target.ts';
-import { isOverride, sinkConfigDef } from './topicSettings.ts';
+import { isOverride } from './topicOverrides.ts';
 
 class MongoSinkConnector implements SinkConnector {
   #config: Config = {};

@@ -7,13 +7,14 @@ import type { DocumentPlan, DocumentSinkKind, DocumentTarget } from '../shared/d
 import { BsonValues } from './bsonValues.ts';
 import { BulkWriter } from './bulkWriter.ts';
 import { checkSinkConfig, TopicList } from './config.ts';
+import { type SinkValues, sinkConfigDef } from './configKeys.ts';
 import { openClient } from './connection.ts';
 import { idValues } from './documentId.ts';
 import { type PlanCounts, RecordPlan } from './documentPlan.ts';
 import { asSinkError, classifyMongoFailure, reasonOf } from './mongoFailure.ts';
 import { namespaceOf } from './namespaces.ts';
 import { type Namespace, StatementShapes } from './statements.ts';
-import { type SinkValues, sinkConfigDef, type TimeSeries, type TopicSettings } from './topicSettings.ts';
+import type { TimeSeries, TopicSettings } from './topicSettings.ts';
 
 const DEFAULT_ROWS = 10_000;
 const NAMESPACE_EXISTS = 48;

@@ -1,18 +1,8 @@
 /** What the configuration means for one topic: its own keys (`topic.override.<topic>.<key>`) over those of all. */
-import { type Config, type ConfigError, type ConfigValues, configDef } from '../../runtime/api/index.ts';
-import { sinkKeys } from './configKeys.ts';
-import {
-  allowFields,
-  blockFields,
-  type FieldShaping,
-  type FieldStage,
-  fieldShaping,
-  renameByPattern,
-  renameFields,
-} from './fieldShaping.ts';
-
-export const sinkConfigDef = configDef(sinkKeys);
-export type SinkValues = ConfigValues<typeof sinkKeys>;
+import type { ConfigError } from '../../runtime/api/index.ts';
+import type { SinkValues } from './configKeys.ts';
+import { type FieldShaping, type FieldStage, fieldShaping } from './fieldShaping.ts';
+import { type Complain, fieldStages, PROCESSORS, projection } from './postProcessors.ts';
 
 /** Where the `_id` comes from. */
 export type IdStrategy =
@@ -87,17 +77,6 @@ const ID_STRATEGIES = [
   'UuidStrategy',
 ];
 const HANDLERS = ['RdbmsHandler', 'MysqlHandler', 'PostgresHandler'];
-const PROCESSORS = [
-  'DocumentIdAdder',
-  'AllowListKeyProjector',
-  'AllowListValueProjector',
-  'BlockListKeyProjector',
-  'BlockListValueProjector',
-  'KafkaMetaAdder',
-  'RenameByMapping',
-  'RenameByRegex',
-  'NullFieldValueRemover',
-];
 const MAPPERS = ['DefaultNamespaceMapper', 'FieldPathNamespaceMapper'];
 
 /** Classes go by their simple names; those of older versions of the known connector are other spellings. */
@@ -107,43 +86,10 @@ const simpleName = (className: string): string =>
     .replace(/^Whitelist/, 'AllowList')
     .replace(/^Blacklist/, 'BlockList');
 
-const OVERRIDE = 'topic.override.';
-/** Of the whole task, not of a topic. */
-const NOT_OVERRIDDEN =
-  /^(connection\.|server\.api\.|connections$|max\.|retries\.|rate\.|batch\.|linger|bulk\.|mongo\.)/;
-const OVERRIDABLE = Object.keys(sinkKeys)
-  .filter(key => !NOT_OVERRIDDEN.test(key))
-  .sort((a, b) => b.length - a.length);
-
-export const isOverride = (key: string): boolean => key.startsWith(OVERRIDE);
-
-/** Topics have dots in their names as keys have: the longest key that there is, is meant. */
-export function splitOverride(name: string): { readonly topic: string; readonly key: string } | null {
-  const rest = name.slice(OVERRIDE.length);
-  const key = OVERRIDABLE.find(each => rest.endsWith(`.${each}`) && rest.length > each.length + 1);
-  return key === undefined ? null : { topic: rest.slice(0, -key.length - 1), key };
-}
-
-export const overriddenTopics = (config: Config): readonly string[] => [
-  ...new Set(
-    Object.keys(config)
-      .filter(isOverride)
-      .flatMap(name => splitOverride(name)?.topic ?? []),
-  ),
-];
-
-export function configOf(config: Config, topic: string): Config {
-  const own = Object.entries(config).flatMap(([name, value]) => {
-    const override = isOverride(name) ? splitOverride(name) : null;
-    return override?.topic === topic ? [[override.key, value] as const] : [];
-  });
-  return { ...config, ...Object.fromEntries(own) };
-}
-
 /** The settings, and what contradicts in them. `values` are without errors of their own. */
 export function topicSettings(values: SinkValues): { settings: TopicSettings; errors: readonly ConfigError[] } {
   const errors: ConfigError[] = [];
-  const complain = (key: keyof SinkValues, why: string): void => {
+  const complain: Complain = (key, why) => {
     errors.push({ key, message: `Invalid value ${values[key]} for configuration ${key}: ${why}` });
   };
   const classOf = (key: keyof SinkValues, known: readonly string[]): string => {
@@ -179,11 +125,10 @@ export function topicSettings(values: SinkValues): { settings: TopicSettings; er
     else if ((deletesByBusinessKey || model.byBusinessKey) && !isPartial)
       complain('delete.writemodel.strategy', 'it needs document.id.strategy=PartialKeyStrategy');
   }
-  const stages = chain.flatMap(name => valueStage(name, values, complain));
+  const stages = chain.flatMap(name => fieldStages(name, values, complain));
   const keyFields = chain.some(name => name.endsWith('KeyProjector'))
     ? projection(values['key.projection.type'], values['key.projection.list'])
     : null;
-  const isPlain = hasHandler;
   return {
     errors,
     settings: {
@@ -192,16 +137,16 @@ export function topicSettings(values: SinkValues): { settings: TopicSettings; er
       namespace,
       id,
       overwritesId: values['document.id.strategy.overwrite.existing'],
-      writeModel: isPlain ? 'replace' : model.model,
-      isByBusinessKey: !isPlain && model.byBusinessKey,
+      writeModel: hasHandler ? 'replace' : model.model,
+      isByBusinessKey: !hasHandler && model.byBusinessKey,
       deletesOnNull: values['delete.on.null.values'],
-      deletesByBusinessKey: !isPlain && (deletesByBusinessKey || model.byBusinessKey),
+      deletesByBusinessKey: !hasHandler && (deletesByBusinessKey || model.byBusinessKey),
       hasHandler,
-      keyFields: isPlain ? null : keyFields,
-      shaping: isPlain
+      keyFields: hasHandler ? null : keyFields,
+      shaping: hasHandler
         ? fieldShaping([], values['change.data.capture.handler.remove.null.values'])
         : fieldShaping(stages, chain.includes('NullFieldValueRemover')),
-      addsKafkaMeta: !isPlain && chain.includes('KafkaMetaAdder'),
+      addsKafkaMeta: !hasHandler && chain.includes('KafkaMetaAdder'),
       temporalValues: values['temporal.values'].toLowerCase() === 'raw' ? 'raw' : 'date',
       unavailablePlaceholder: values['unavailable.value.placeholder'],
       timeSeries,
@@ -236,69 +181,6 @@ function idStrategy(name: string, values: SinkValues): IdStrategy {
     }
     default:
       return { from: 'recordKey' };
-  }
-}
-
-function projection(type: string, list: readonly string[]): FieldStage {
-  switch (type.toLowerCase()) {
-    case 'allowlist':
-    case 'whitelist':
-      return allowFields(list);
-    case 'blocklist':
-    case 'blacklist':
-      return blockFields(list);
-    default:
-      return blockFields([]);
-  }
-}
-
-type Complain = (key: keyof SinkValues, why: string) => void;
-
-function valueStage(name: string, values: SinkValues, complain: Complain): FieldStage[] {
-  const list = values['value.projection.list'];
-  switch (name) {
-    case 'AllowListValueProjector':
-      return [allowFields(list)];
-    case 'BlockListValueProjector':
-      return [blockFields(list)];
-    case 'RenameByMapping': {
-      const mapping = jsonList(values['field.renamer.mapping'], ['oldName', 'newName']);
-      if (mapping !== null) return [renameFields(mapping)];
-      complain('field.renamer.mapping', 'it must be a JSON array of {"oldName":"value.…","newName":"…"}');
-      return [];
-    }
-    case 'RenameByRegex': {
-      const rules = jsonList(values['field.renamer.regexp'], ['regexp', 'pattern', 'replace']);
-      try {
-        if (rules !== null)
-          return [
-            renameByPattern(
-              rules.map(({ regexp, pattern, replace }) => ({
-                regexp: new RegExp(`^(?:${regexp})$`),
-                pattern: new RegExp(pattern, 'g'),
-                replace,
-              })),
-            ),
-          ];
-      } catch {
-        // Not a regular expression: told below.
-      }
-      complain('field.renamer.regexp', 'it must be a JSON array of {"regexp":"…","pattern":"…","replace":"…"}');
-      return [];
-    }
-    default:
-      return [];
-  }
-}
-
-function jsonList<N extends string>(text: string, names: readonly N[]): Record<N, string>[] | null {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    const isEntry = (entry: unknown): entry is Record<N, string> =>
-      typeof entry === 'object' && entry !== null && names.every(name => typeof Reflect.get(entry, name) === 'string');
-    return Array.isArray(parsed) && parsed.every(isEntry) ? parsed : null;
-  } catch {
-    return null;
   }
 }
 

@@ -4,7 +4,7 @@ import { lackingActions } from '../../../connectors/mongodb/checkTarget.ts';
 import { checkSinkConfig } from '../../../connectors/mongodb/config.ts';
 import { hostsOf } from '../../../connectors/mongodb/connection.ts';
 import { sinkPlugin } from '../../../connectors/mongodb/index.ts';
-import { configOf, splitOverride } from '../../../connectors/mongodb/topicSettings.ts';
+import { configOf, splitOverride } from '../../../connectors/mongodb/topicOverrides.ts';
 import type { Config } from '../../../runtime/api/index.ts';
 
 const base: Config = { 'connection.uri': 'mongodb://127.0.0.1:1', database: 'shop' };
