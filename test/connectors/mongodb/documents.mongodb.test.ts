@@ -4,7 +4,17 @@ import { after, before, describe, it } from 'node:test';
 import type { Document } from 'mongodb';
 import { sinkPlugin } from '../../../connectors/mongodb/index.ts';
 import type { Config } from '../../../runtime/api/index.ts';
-import { INT32, INT64, OPTIONAL_STRING, type Schema, STRING, Struct, struct } from '../../../schemas/data/index.ts';
+import {
+  Decimal,
+  decimalSchema,
+  INT32,
+  INT64,
+  OPTIONAL_STRING,
+  type Schema,
+  STRING,
+  Struct,
+  struct,
+} from '../../../schemas/data/index.ts';
 import { plainSinkBatch, type TestRecord } from '../../contract/sinkBatches.ts';
 import {
   deleted,
@@ -425,13 +435,23 @@ describe('documents', () => {
 
   it('reports values that do not fit, with their field', async () => {
     await using sink = await open({}, { tolerate: true });
-    await sink.deliver([{ key: { id: 1 }, value: { id: 1, amount: 2n ** 70n } }], {
-      keySchema: null,
-      valueSchema: null,
+    const priced = struct([['price', decimalSchema(0)]]);
+    const price = (id: bigint, unscaled: bigint): TestRecord => ({
+      key: new Struct(keySchema, [id]),
+      value: new Struct(priced, [new Decimal(unscaled, 0)]),
     });
-    assert.deepEqual(
-      sink.run.errants.map(({ error }) => [error.code, error.place.column, error.place.offset]),
-      [['SINK_VALUE_UNFIT', 'amount', 0]],
-    );
+    const [fits, tooLong] = [10n ** 34n - 1n, 10n ** 34n + 1n];
+    await sink.deliver([price(1n, fits), price(2n, tooLong), price(3n, 1n)], { valueSchema: priced });
+    assert.deepEqual(await sink.documents(), { 1: { price: String(fits) }, 3: { price: '1' } });
+    const [{ error }] = sink.run.errants as [(typeof sink.run.errants)[number]];
+    assert.equal(error.code, 'SINK_VALUE_UNFIT');
+    assert.match(error.message, /34 of a Decimal128/);
+    assert.deepEqual(error.place, {
+      column: 'price',
+      table: `${target.db.databaseName}.${sink.name}`,
+      topic: sink.name,
+      partition: 0,
+      offset: 1,
+    });
   });
 });
