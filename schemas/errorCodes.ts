@@ -241,7 +241,7 @@ export const errorCodes = {
   SINK_KEY_MISSING:
     'A record has no key where pk.mode takes it from, or a null in it. Correct pk.mode and pk.fields, or the producer. For tables without key: pk.mode=none with insert.mode=insert, or message.key.columns of the source.',
   SINK_NULL_VALUE:
-    'A record with a null value, or a delete event, came while delete.enabled=false. Set delete.enabled=true (with pk.mode=record_key), or filter such records out.',
+    'A record with a null value, or a delete event, came while deletes are not enabled. Set delete.enabled=true (with pk.mode=record_key; MongoDB: delete.on.null.values=true; Elasticsearch: behavior.on.null.values=delete), or filter such records out.',
   SINK_VALUE_UNUSABLE:
     'The value of a record is neither a struct nor a JSON object, so that it has no fields to write. Check value.converter.',
   SINK_VALUE_UNAVAILABLE:
@@ -256,7 +256,8 @@ export const errorCodes = {
     'The target could not be reached, or did not take a write for now, and max.retries is used up. Nothing is lost: the task goes on from its last committed offset when it is restarted.',
   SINK_PRIVILEGE:
     'The user of the sink lacks a right on the target. Grant it (for auto.create and auto.evolve: CREATE on the schema, or ownership of the table); the message names the right or statement, and the table.',
-  SINK_LOGIN_FAILED: 'The target refused the login. Check connection.url, connection.user and connection.password.',
+  SINK_LOGIN_FAILED:
+    'The target refused the login. Check connection.url (MongoDB: connection.uri), connection.user and connection.password.',
   SINK_DDL_FAILED:
     'A table could not be created or changed as auto.create or auto.evolve ask. The message has the statement and the database’s reason.',
   SINK_WRITE_FAILED:

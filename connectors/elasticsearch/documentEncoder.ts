@@ -77,6 +77,14 @@ export class DocumentEncoder {
   }
 
   encode(run: ChangeRun, i: number, log: RowLog, originId: number): void {
+    try {
+      this.#encodeRecord(run, i, log, originId);
+    } catch (error) {
+      throw error instanceof ConnectError ? error.at({ table: this.#options.target }) : error;
+    }
+  }
+
+  #encodeRecord(run: ChangeRun, i: number, log: RowLog, originId: number): void {
     const { settings, metrics } = this.#options;
     switch (run.changes[i] as Change) {
       case Change.create:

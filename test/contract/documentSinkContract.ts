@@ -256,14 +256,14 @@ function contractCases(subject: () => DocumentSinkSubject, make: MakeBatch): voi
     const records: TestRecord[] = [
       { key: { id: 1 }, value: { id: 1, name: 'a', tags: ['x'] } },
       { key: { id: 2 }, value: { id: 2, flag: true, nothing: null } },
-      { key: { id: 3 }, value: { id: 3, tags: ['x', { deep: true }], address: { street: 'Main' } } },
+      { key: { id: 3 }, value: { id: 3, tags: ['y', 'z'], notes: [{ deep: true }], address: { street: 'Main' } } },
       { key: { id: 1 }, value: { id: 1, name: 'b' } },
     ];
     await sink.run.deliver(plainSinkBatch({ topic: sink.collection, keySchema: null, valueSchema: null }, records));
     assert.deepEqual(Object.fromEntries(await sink.documents()), {
       1: { id: 1, name: 'b' },
       2: { id: 2, flag: true, nothing: null },
-      3: { id: 3, tags: ['x', { deep: true }], address: { street: 'Main' } },
+      3: { id: 3, tags: ['y', 'z'], notes: [{ deep: true }], address: { street: 'Main' } },
     });
   });
 
