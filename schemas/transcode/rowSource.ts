@@ -49,7 +49,7 @@ export class RowSource {
     row(after, () => {
       this.head(schema, after);
       this.writer.emit(`if(${sameNulls(before, after.format)}){`);
-      this.changed(schema, after, wanted);
+      this.changed(schema, after.format, wanted);
       this.writer.emit('}else{');
       this.columns(schema, after);
       this.writer.emit('}');
@@ -68,7 +68,7 @@ export class RowSource {
   }
 
   /** What the row noted before has too is copied from the output; the other columns are written, each by itself. */
-  private changed(schema: Schema, { format, columns }: RowLayout, wanted: readonly ColumnLayout[]): void {
+  private changed(schema: Schema, format: RowFormat, wanted: readonly ColumnLayout[]): void {
     const fields = structOf(schema).fields;
     const names = this.separated(wanted, (part, start) => {
       this.writer.emitRaw('switch(c){');
