@@ -1,19 +1,12 @@
 /** The keys of the sink: those of the known Elasticsearch and OpenSearch sinks, under one set of names. */
 import type { ConfigKeys } from '../../runtime/api/index.ts';
+import { ignoredKey } from '../shared/ignoredKey.ts';
 
 const connection = 'Connection';
 const security = 'Security';
 const conversion = 'Data conversion';
 const writes = 'Writes';
 const streams = 'Data streams';
-
-const ignored = (documentation: string) =>
-  ({
-    type: 'STRING',
-    default: null,
-    importance: 'LOW',
-    documentation: `Accepted, without effect: ${documentation}`,
-  }) as const;
 
 export const sinkKeys = {
   'connection.url': {
@@ -392,15 +385,17 @@ export const sinkKeys = {
     check: (pairs: readonly string[]) =>
       pairs.every(pair => /^[^:]+:[^:]+$/.test(pair)) ? null : 'it is no list of topic:name pairs',
   },
-  'max.buffered.records': ignored('the buffer is bounded by batch.size, bulk.size.bytes and max.in.flight.requests.'),
-  'flush.timeout.ms': ignored('a flush has no limit of its own; see read.timeout.ms and max.retries.'),
-  'flush.synchronously': ignored('offsets are committed behind a flush in any case.'),
-  'max.external.resource.mappings': ignored('there is no limit.'),
-  'log.sensitive.data': ignored('values of records are never logged.'),
-  'elastic.security.protocol': ignored('the URLs tell whether TLS is used.'),
-  'elastic.https.ssl.truststore.password': ignored('PEM files have none.'),
-  'elastic.https.ssl.truststore.type': ignored('the file must be a PEM file.'),
-  'elastic.https.ssl.keystore.type': ignored('the file tells.'),
-  'elastic.https.ssl.key.password': ignored('the password of the keystore is used.'),
-  'elastic.https.ssl.protocol': ignored('TLS 1.2 and 1.3 are used.'),
+  'max.buffered.records': ignoredKey(
+    'the buffer is bounded by batch.size, bulk.size.bytes and max.in.flight.requests.',
+  ),
+  'flush.timeout.ms': ignoredKey('a flush has no limit of its own; see read.timeout.ms and max.retries.'),
+  'flush.synchronously': ignoredKey('offsets are committed behind a flush in any case.'),
+  'max.external.resource.mappings': ignoredKey('there is no limit.'),
+  'log.sensitive.data': ignoredKey('values of records are never logged.'),
+  'elastic.security.protocol': ignoredKey('the URLs tell whether TLS is used.'),
+  'elastic.https.ssl.truststore.password': ignoredKey('PEM files have none.'),
+  'elastic.https.ssl.truststore.type': ignoredKey('the file must be a PEM file.'),
+  'elastic.https.ssl.keystore.type': ignoredKey('the file tells.'),
+  'elastic.https.ssl.key.password': ignoredKey('the password of the keystore is used.'),
+  'elastic.https.ssl.protocol': ignoredKey('TLS 1.2 and 1.3 are used.'),
 } as const satisfies ConfigKeys;

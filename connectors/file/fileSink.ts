@@ -1,31 +1,7 @@
 /** FileStreamSink: each value as a line at the end of a file, or on standard output. */
 import { type FileHandle, open } from 'node:fs/promises';
-import {
-  type Config,
-  ConnectError,
-  type SinkBatch,
-  type SinkConnector,
-  type SinkTask,
-} from '../../runtime/api/index.ts';
+import { type Config, ConnectError, type SinkBatch, type SinkTask } from '../../runtime/api/index.ts';
 import { textForm } from '../../schemas/text/stringConverter.ts';
-
-export class FileStreamSinkConnector implements SinkConnector {
-  #config: Config = {};
-
-  start(config: Config): void {
-    this.#config = config;
-  }
-
-  taskConfigs(maxTasks: number): Config[] {
-    return Array.from({ length: maxTasks }, () => this.#config);
-  }
-
-  stop(): void {}
-
-  alterOffsets(): boolean {
-    return true;
-  }
-}
 
 export class FileStreamSinkTask implements SinkTask {
   #path: string | null = null;

@@ -1,7 +1,8 @@
 /** FileStreamSource and FileStreamSink, under the class names of Kafka's own. */
 import type { Plugin } from '../../runtime/api/index.ts';
+import { UniformSinkConnector } from '../shared/uniformSinkConnector.ts';
 import { fileSinkConfig, fileSourceConfig } from './config.ts';
-import { FileStreamSinkConnector, FileStreamSinkTask } from './fileSink.ts';
+import { FileStreamSinkTask } from './fileSink.ts';
 import { FileStreamSourceConnector, FileStreamSourceTask } from './fileSource.ts';
 
 const version = '0.1.0';
@@ -22,7 +23,7 @@ export const plugins: readonly Plugin[] = [
     aliases: [],
     version,
     configDef: fileSinkConfig,
-    createConnector: () => new FileStreamSinkConnector(),
+    createConnector: () => new UniformSinkConnector(),
     createTask: () => new FileStreamSinkTask(),
   },
 ];

@@ -1,5 +1,6 @@
 /** The keys of the MongoDB sink: those of the MongoDB connector for Kafka, under their names, and few of its own. */
 import { type ConfigKeys, type ConfigValues, configDef } from '../../runtime/api/index.ts';
+import { ignoredKey } from '../shared/ignoredKey.ts';
 
 const connection = 'Connection';
 const namespace = 'Namespace';
@@ -28,7 +29,6 @@ const projectionType = (documentation: string, group: string) =>
   }) as const;
 
 const refused = (documentation: string, group: string) => text(`Refused: ${documentation}`, group);
-const ignored = (documentation: string) => text(`Accepted, without effect: ${documentation}`, errors);
 
 export const sinkKeys = {
   'connection.uri': {
@@ -269,7 +269,7 @@ export const sinkKeys = {
       'Must say what errors.tolerance says, which decides: none, or all or data for all. What may pass by itself is always tried again, never left out.',
     group: errors,
   },
-  'mongo.errors.log.enable': ignored('set errors.log.enable.'),
+  'mongo.errors.log.enable': ignoredKey('set errors.log.enable.'),
   'mongo.errors.deadletterqueue.topic.name': refused('set errors.deadletterqueue.topic.name.', errors),
   'max.num.retries': {
     type: 'INT',

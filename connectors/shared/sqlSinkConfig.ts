@@ -6,6 +6,7 @@ import {
   type ConfigValues,
   configDef,
 } from '../../runtime/api/index.ts';
+import { ignoredKey } from './ignoredKey.ts';
 import { misspeltKeys } from './misspeltKeys.ts';
 import { parseMapping, sourceFieldsOf, type TableNameRules } from './tableName.ts';
 
@@ -14,14 +15,6 @@ const writes = 'Writes';
 const mapping = 'Data mapping';
 const ddl = 'DDL support';
 const retries = 'Retries';
-
-const ignored = (documentation: string) =>
-  ({
-    type: 'STRING',
-    default: null,
-    importance: 'LOW',
-    documentation: `Accepted, without effect: ${documentation}`,
-  }) as const;
 
 export const sqlSinkKeys = {
   'connection.url': {
@@ -239,13 +232,13 @@ export const sqlSinkKeys = {
     orderInGroup: 2,
     aliases: ['flush.retry.delay.ms'],
   },
-  'quote.sql.identifiers': ignored('identifiers are always quoted.'),
-  'dialect.name': ignored('the URL tells the dialect.'),
-  'db.timezone': ignored('values without a time zone are written as they are.'),
-  'table.types': ignored('tables, partitioned tables, foreign tables and updatable views are all allowed.'),
-  'use.reduction.buffer': ignored('flushes are always folded by key.'),
-  'keyed.message.batch.mode': ignored('flushes are always folded by key.'),
-  'trim.sensitive.log': ignored('row values are never logged.'),
+  'quote.sql.identifiers': ignoredKey('identifiers are always quoted.'),
+  'dialect.name': ignoredKey('the URL tells the dialect.'),
+  'db.timezone': ignoredKey('values without a time zone are written as they are.'),
+  'table.types': ignoredKey('tables, partitioned tables, foreign tables and updatable views are all allowed.'),
+  'use.reduction.buffer': ignoredKey('flushes are always folded by key.'),
+  'keyed.message.batch.mode': ignoredKey('flushes are always folded by key.'),
+  'trim.sensitive.log': ignoredKey('row values are never logged.'),
 } as const satisfies ConfigKeys;
 
 export type SqlSinkValues = ConfigValues<typeof sqlSinkKeys>;

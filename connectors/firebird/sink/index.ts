@@ -1,26 +1,19 @@
 /** The Firebird sink as a plug-in. */
-import type { Config, ConfigError, SinkConnector, SinkPlugin } from '../../../runtime/api/index.ts';
+import type { Config, ConfigError, SinkPlugin } from '../../../runtime/api/index.ts';
 import type { WantedOffset } from '../../shared/offsetLedger.ts';
+import type { SqlSinkValues } from '../../shared/sqlSinkConfig.ts';
 import { SqlSinkTask } from '../../shared/sqlSinkTask.ts';
+import { UniformSinkConnector } from '../../shared/uniformSinkConnector.ts';
+import { validateTarget } from '../../shared/validateTarget.ts';
 import { connect, type Database, disconnect, whileConnected } from '../connection.ts';
 import { CONNECTOR_VERSION } from '../version.ts';
 import { checkSinkConfig, offsetStore, sinkConfigDef, targetAddress } from './config.ts';
 import { asSinkError } from './firebirdFailure.ts';
 import { firebirdSink } from './target.ts';
 
-class FirebirdSinkConnector implements SinkConnector {
-  #config: Config = {};
-
-  start(config: Config): void {
-    this.#config = config;
-  }
-
-  taskConfigs(maxTasks: number): Config[] {
-    return Array.from({ length: maxTasks }, () => this.#config);
-  }
-
+class FirebirdSinkConnector extends UniformSinkConnector {
   /** Where the offsets are kept in the target, they change there too. */
-  async alterOffsets(config: Config, offsets: readonly WantedOffset[]): Promise<boolean> {
+  override async alterOffsets(config: Config, offsets: readonly WantedOffset[]): Promise<boolean> {
     const { values } = sinkConfigDef.parse(config);
     const store = offsetStore(values, config.name ?? '');
     if (store === null) return true;
@@ -39,16 +32,10 @@ class FirebirdSinkConnector implements SinkConnector {
       await disconnect(database);
     }
   }
-
-  stop(): void {}
 }
 
-/** Connects only where nothing else is wrong. Errors of single values are the worker's to tell. */
-async function validate(config: Config): Promise<readonly ConfigError[]> {
-  const { values, errors } = sinkConfigDef.parse(config);
-  const keys = new Set(errors.map(e => e.key));
-  const found = checkSinkConfig(config).filter(e => !keys.has(e.key));
-  if (found.length > 0 || errors.length > 0) return found;
+/** Whether the database can be reached, and takes the login. */
+async function checkTarget(values: SqlSinkValues): Promise<readonly ConfigError[]> {
   let database: Database | null = null;
   try {
     database = await connect(targetAddress(values), new AbortController().signal);
@@ -68,7 +55,7 @@ export const sinkPlugin: SinkPlugin = {
   aliases: ['millrace.FirebirdSinkConnector'],
   version: CONNECTOR_VERSION,
   configDef: sinkConfigDef,
-  validate,
+  validate: validateTarget(sinkConfigDef, checkSinkConfig, checkTarget),
   createConnector: () => new FirebirdSinkConnector(),
   createTask: () => new SqlSinkTask(firebirdSink),
 };

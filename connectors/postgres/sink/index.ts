@@ -1,26 +1,18 @@
 /** The PostgreSQL sink as a plug-in: under its own class name, and those of the JDBC sinks whose configuration it takes. */
 import { Client } from 'pg';
-import type { Config, ConfigError, SinkConnector, SinkPlugin } from '../../../runtime/api/index.ts';
+import type { Config, SinkPlugin } from '../../../runtime/api/index.ts';
 import { SqlSinkTask } from '../../shared/sqlSinkTask.ts';
+import { UniformSinkConnector } from '../../shared/uniformSinkConnector.ts';
+import { validateTarget } from '../../shared/validateTarget.ts';
 import { checkTarget } from './checkTarget.ts';
 import { checkSinkConfig, connectionKeys, offsetStore, sinkConfigDef } from './config.ts';
 import { connectionOptions } from './connection.ts';
 import { asSinkError } from './pgFailure.ts';
 import { postgresSink } from './target.ts';
 
-class PostgresSinkConnector implements SinkConnector {
-  #config: Config = {};
-
-  start(config: Config): void {
-    this.#config = config;
-  }
-
-  taskConfigs(maxTasks: number): Config[] {
-    return Array.from({ length: maxTasks }, () => this.#config);
-  }
-
+class PostgresSinkConnector extends UniformSinkConnector {
   /** Where the offsets are kept in the target, they change there too. */
-  async alterOffsets(
+  override async alterOffsets(
     config: Config,
     offsets: readonly { topic: string; partition: number; offset: number | null }[],
   ): Promise<boolean> {
@@ -42,17 +34,6 @@ class PostgresSinkConnector implements SinkConnector {
       });
     }
   }
-
-  stop(): void {}
-}
-
-/** Connects only where nothing else is wrong. Errors of single values are the worker's to tell. */
-async function validate(config: Config): Promise<readonly ConfigError[]> {
-  const { values, errors } = sinkConfigDef.parse(config);
-  const keys = new Set(errors.map(e => e.key));
-  const found = checkSinkConfig(config).filter(e => !keys.has(e.key));
-  if (found.length > 0 || errors.length > 0) return found;
-  return checkTarget(connectionOptions(connectionKeys(values)));
 }
 
 export const sinkPlugin: SinkPlugin = {
@@ -65,7 +46,9 @@ export const sinkPlugin: SinkPlugin = {
   ],
   version: '0.1.0',
   configDef: sinkConfigDef,
-  validate,
+  validate: validateTarget(sinkConfigDef, checkSinkConfig, values =>
+    checkTarget(connectionOptions(connectionKeys(values))),
+  ),
   createConnector: () => new PostgresSinkConnector(),
   createTask: () => new SqlSinkTask(postgresSink),
 };
