@@ -1,13 +1,16 @@
 /** The converters of one connector: its own where it names one, else the worker's, each with the keys under its prefix. */
 import type { Converter, HeaderConverter } from '../../schemas/converter.ts';
 import type { SchemaRegistry } from '../../schemas/registry/schemaRegistry.ts';
-import type { Config } from '../api/index.ts';
+import type { Config, Logger } from '../api/index.ts';
 import { type WorkerConfig, withPrefix } from '../config/workerConfig.ts';
 import type { PluginRegistry } from './pluginRegistry.ts';
+import { tellSlow } from './tellSlow.ts';
 
 export interface NamedConverter {
   readonly className: string;
   readonly converter: Converter;
+  /** Passes on what a converter promises; tells in the log where its registry does not answer. */
+  readonly waitFor: <T>(promised: Promise<T> | T) => Promise<T> | T;
 }
 
 export interface Converters {
@@ -25,12 +28,19 @@ export interface ConverterSources {
   readonly plugins: PluginRegistry;
 }
 
-export async function createConverters(connector: Config, sources: ConverterSources): Promise<Converters> {
+/** More often than a client of the registry gives up. */
+const TELL_EVERY_MS = 5000;
+
+export async function createConverters(
+  connector: Config,
+  sources: ConverterSources,
+  logger: Logger,
+): Promise<Converters> {
   const header = chosen('header.converter', connector, sources.worker);
   const headerPlugin = await sources.plugins.load(header.name, 'header_converter');
   return {
-    key: await create('key.converter', true, connector, sources),
-    value: await create('value.converter', false, connector, sources),
+    key: await create('key.converter', true, connector, sources, logger),
+    value: await create('value.converter', false, connector, sources, logger),
     header: { className: headerPlugin.className, converter: headerPlugin.create(header.settings) },
   };
 }
@@ -45,12 +55,17 @@ async function create(
   isKey: boolean,
   connector: Config,
   sources: ConverterSources,
+  logger: Logger,
 ): Promise<NamedConverter> {
   const { name, settings } = chosen(key, connector, sources.worker);
   const plugin = await sources.plugins.load(name, 'converter');
   return {
     className: plugin.className,
     converter: plugin.create(settings, isKey, sources.registry),
+    waitFor: promised =>
+      promised instanceof Promise
+        ? tellSlow(promised, `${key}, which asks its schema registry`, logger, TELL_EVERY_MS)
+        : promised,
   };
 }
 

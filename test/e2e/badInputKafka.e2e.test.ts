@@ -82,7 +82,7 @@ after(async () => {
   await kafka?.stop();
 });
 
-test('a registry that is away fails source and sink with the offset safe', async () => {
+test('a registry that is away is told in the log, and fails source and sink with the offset safe', async () => {
   const source = await bench.startSource('regsource');
   const sink = await bench.startSink('regsource');
   await bench.copied('regsource');
@@ -93,6 +93,8 @@ test('a registry that is away fails source and sink with the offset safe', async
     await bench.failure(source, 'RESTARTING'),
     /^\[REGISTRY_UNREACHABLE\] the schema registry at http:.*Check schema\.registry\.url/,
   );
+  // While it was still being tried.
+  assert.match(bench.worker.output, /the task waits for value\.converter, which asks its schema registry/);
   await gate.open();
   await bench.copied('regsource');
   await bench.running(sink);

@@ -4,12 +4,12 @@ import type { NamedConverter } from '../converters.ts';
 
 export class DecoderCache {
   readonly className: string;
-  readonly #converter: NamedConverter['converter'];
+  readonly #named: NamedConverter;
   readonly #last = new Map<string, ValueDecoder>();
 
   constructor(named: NamedConverter) {
     this.className = named.className;
-    this.#converter = named.converter;
+    this.#named = named;
   }
 
   get(topic: string, bytes: Uint8Array, start: number, end: number): ValueDecoder | undefined {
@@ -18,7 +18,7 @@ export class DecoderCache {
   }
 
   async load(topic: string, bytes: Uint8Array, start: number, end: number): Promise<ValueDecoder> {
-    const decoder = await this.#converter.decoder(topic, bytes, start, end);
+    const decoder = await this.#named.waitFor(this.#named.converter.decoder(topic, bytes, start, end));
     this.#last.set(topic, decoder);
     return decoder;
   }

@@ -47,7 +47,7 @@ export class SinkTaskRunner implements TaskRunner {
 
     const plugin = await plugins.load(connectorConfig['connector.class'] ?? '', 'sink');
     const topics = topicsOf(connectorConfig);
-    const converters = await createConverters(connectorConfig, converterSources);
+    const converters = await createConverters(connectorConfig, converterSources, logger);
     resources.defer(() => closeConverters(converters));
     const chain = await TransformChain.fromConfig(connectorConfig, plugins);
     if (chain !== null) resources.defer(() => chain.close());

@@ -11,13 +11,13 @@ interface TopicEncoders {
 
 export class EncoderCache {
   readonly className: string;
-  readonly #converter: NamedConverter['converter'];
+  readonly #named: NamedConverter;
   readonly #topics = new Map<string, TopicEncoders>();
   readonly #transcoders = new WeakMap<ValueEncoder, WeakMap<Layout, RowTranscoder | 'none'>>();
 
   constructor(named: NamedConverter) {
     this.className = named.className;
-    this.#converter = named.converter;
+    this.#named = named;
   }
 
   get(topic: string, schema: Schema | null): ValueEncoder | undefined {
@@ -26,7 +26,7 @@ export class EncoderCache {
   }
 
   async load(topic: string, schema: Schema | null): Promise<ValueEncoder> {
-    const encoder = await this.#converter.encoder(topic, schema);
+    const encoder = await this.#named.waitFor(this.#named.converter.encoder(topic, schema));
     let encoders = this.#topics.get(topic);
     if (encoders === undefined) {
       encoders = { schemaless: undefined, bySchema: new WeakMap() };

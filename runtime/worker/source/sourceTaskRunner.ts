@@ -61,7 +61,7 @@ export class SourceTaskRunner implements TaskRunner {
     await using resources = new Closer(logger);
 
     const plugin = await plugins.load(connectorConfig['connector.class'] ?? '', 'source');
-    const converters = await createConverters(connectorConfig, converterSources);
+    const converters = await createConverters(connectorConfig, converterSources, logger);
     resources.defer(() => closeConverters(converters));
     const chain = await TransformChain.fromConfig(connectorConfig, plugins);
     if (chain !== null) resources.defer(() => chain.close());
