@@ -11,10 +11,12 @@ export const envelopeSchema = (schema: Schema | null): StructSchema | null =>
     ? schema
     : null;
 
-export const isPlainObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' &&
-  value !== null &&
-  (value.constructor === Object || Object.getPrototypeOf(value) === null);
+/** Of JSON, whatever its members are called. */
+export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
 
 export const isPlainEnvelope = (value: Readonly<Record<string, unknown>>): boolean =>
   typeof value.op === 'string' && 'source' in value && ('after' in value || 'before' in value);

@@ -223,7 +223,7 @@ interface PlainRead {
 
 const getField = (row: unknown, name: string): unknown => {
   if (row instanceof Struct) return row.schema.fieldIndex.has(name) ? row.get(name) : null;
-  if (isPlainObject(row)) return row[name] ?? null;
+  if (isPlainObject(row)) return Object.hasOwn(row, name) ? (row[name] ?? null) : null;
   return name === '' ? row : null;
 };
 
