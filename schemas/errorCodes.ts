@@ -277,7 +277,7 @@ export const errorCodes = {
   SINK_VERSION_MISSING:
     'A record has no version where external.version.header or document.version takes it from. Correct the producer, or take versions from elsewhere.',
   SINK_VERSION_CONFLICT:
-    'With behavior.on.version.conflict=fail or report: the target has a newer version of a document than the record has. The topic was made anew, or its keys come from several partitions; see external.version.header and document.version.',
+    'With behavior.on.version.conflict=fail or report: the target has a newer version of a document than the record has, or another document of the same version. The topic was made anew, or its keys come from several partitions; see external.version.header and document.version.',
 } as const;
 
 export type ErrorCode = keyof typeof errorCodes;

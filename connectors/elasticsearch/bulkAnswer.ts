@@ -2,7 +2,7 @@
 import type { RowKind } from './bulkRows.ts';
 import { ErrorAnswer, type ErrorCause, reasonOf } from './elasticFailure.ts';
 
-/** `stale`: the target has a newer version. `known`: it has this very one, or a document of that id which is only added. */
+/** `stale`: the target has a newer version. `known`: it has one of the same version, or a document of that id which is only added. */
 export interface FailedRow {
   readonly row: number;
   readonly kind: 'malformed' | 'stale' | 'known';
@@ -28,6 +28,9 @@ interface Item {
 /** What an answer begins with if all is well. */
 const NO_ERRORS = Buffer.from('{"errors":false');
 const BUSY = new Set([429, 502, 503, 504]);
+/** Of a whole index, whatever the document. */
+const INDEX_REFUSALS = new Set(['index_closed_exception', 'invalid_index_name_exception']);
+const NO_WRITE_INDEX = /no write index is defined/;
 
 /** Throws ErrorAnswer for a failure that lies neither in a document nor in the load. */
 export function readItems(body: Buffer, rows: readonly number[], kindOf: (row: number) => RowKind): BulkOutcome {
@@ -46,11 +49,15 @@ export function readItems(body: Buffer, rows: readonly number[], kindOf: (row: n
       firstReason ||= reason;
       busy.push(row);
     } else if (status === 409) failed.push(conflict(row, kind, error, reason));
-    else if (status === 400) failed.push({ row, kind: 'malformed', reason, field: refusedField(error) });
+    else if (status === 400 && !isOfIndex(error))
+      failed.push({ row, kind: 'malformed', reason, field: refusedField(error) });
     else throw new ErrorAnswer('a document of POST /_bulk', status, error.type ?? '', reason);
   });
   return { busy, failed, reason: firstReason };
 }
+
+const isOfIndex = ({ type = '', reason = '' }: ErrorCause): boolean =>
+  INDEX_REFUSALS.has(type) || NO_WRITE_INDEX.test(reason);
 
 function conflict(row: number, kind: RowKind, error: ErrorCause, reason: string): FailedRow {
   const found = /current version \[(-?\d+)\].*provided \[(-?\d+)\]/.exec(error.reason ?? '');

@@ -2,12 +2,13 @@
  * Writes rows of a log to the target: folds them by id, completes those that lack fields, and sends what is left in bulk requests, each row as it stands in
  * the log. What the target could not take for now is sent again, and only that; what it refuses is reported, document by document.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { SinkTaskContext } from '../../runtime/api/index.ts';
 import { type JsonValue, parseJson } from '../../schemas/json/exactJson.ts';
 import type { FlushTarget } from '../shared/flushLane.ts';
 import { type FoldRules, foldRows } from '../shared/foldRows.ts';
 import type { FailureClass, Retry } from '../shared/retryTransient.ts';
-import type { RowLog } from '../shared/rowLog.ts';
+import { type RowLog, RowOp } from '../shared/rowLog.ts';
 import { type FailedRow, readItems } from './bulkAnswer.ts';
 import { bulkBody, quotedId, type RowForms } from './bulkRows.ts';
 import type { SinkSettings } from './config.ts';
@@ -137,7 +138,7 @@ export class BulkWriter implements FlushTarget {
       const { busy, failed, reason } = readItems(answer.body, pending, row => this.#forms.get(log.shapes[row]!).kind);
       metrics.count('documents_written', pending.length - busy.length - failed.length);
       pending = busy;
-      for (const failure of failed) await this.#take(log, failure);
+      for (const failure of await this.#recognised(log, failed)) await this.#take(log, failure);
       if (busy.length > 0) throw new BusyTarget(busy.length, reason);
       return null;
     });
@@ -151,6 +152,21 @@ export class BulkWriter implements FlushTarget {
     this.#maxBytes = Math.max(1024, Math.min(this.#maxBytes, bytesOf(log, pending) >> 1));
     await this.#sendRequest(log, pending.slice(0, middle));
     await this.#sendRequest(log, pending.slice(middle));
+  }
+
+  /** Versions of two topics, or of one that was made anew, are equal now and then: a record was written before only if the target has what it says. */
+  async #recognised(log: RowLog, failed: readonly FailedRow[]): Promise<readonly FailedRow[]> {
+    const doubtful = failed.filter(({ kind, versions }) => kind === 'known' && versions !== undefined);
+    if (doubtful.length === 0) return failed;
+    const rows = doubtful.map(({ row }) => row);
+    const found = await this.#retry(() => this.#read(log, rows));
+    const wrong = new Set(rows.filter((row, i) => !this.#isThere(log, row, found[i])));
+    return failed.map(failure => (wrong.has(failure.row) ? { ...failure, kind: 'stale' } : failure));
+  }
+
+  #isThere(log: RowLog, row: number, found: JsonValue | undefined): boolean {
+    if (log.ops[row] === RowOp.delete) return found === undefined;
+    return found !== undefined && isDeepStrictEqual(found, this.#forms.document(log, row));
   }
 
   reject(log: RowLog, row: number, error: unknown): Promise<void> {

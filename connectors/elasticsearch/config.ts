@@ -130,12 +130,14 @@ export function checkSinkConfig(config: Config): readonly ConfigError[] {
     found.push({
       key: 'connection.url',
       message:
-        'Invalid value for configuration connection.url: it must be a list of http://host:port or https://host:port',
+        'Invalid value for configuration connection.url: it must be a list of http://host:port or https://host:port, with %25 for a % in user and password',
     });
   if (values['connection.api.key'] !== null && values['connection.username'] !== null)
     complain('connection.username', 'connection.api.key is set as well; set one of them');
   if (settings.isUpsert && settings.isCreateOnly)
     complain('write.method', 'documents of data streams cannot be changed: use INSERT');
+  if (settings.isUpsert && /^source$/i.test(config['document.version'] ?? ''))
+    complain('document.version', 'documents that are updated have no versions of one’s own: use write.method=INSERT');
   if (settings.isUpsert && !settings.readsKeys)
     complain('write.method', 'UPSERT finds documents by record keys: use key.ignore=false, or INSERT');
   if (settings.onNull === 'delete' && settings.isCreateOnly)
@@ -161,7 +163,19 @@ export function checkSinkConfig(config: Config): readonly ConfigError[] {
   return found;
 }
 
+/** A % that belongs to a password has to be written %25. */
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function isNodeUrl(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : null;
-  return url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '';
+  return (
+    url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '' && isDecodable(url.username + url.password)
+  );
 }

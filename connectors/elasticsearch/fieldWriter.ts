@@ -100,12 +100,22 @@ export function fieldWriter(schema: Schema | null, forms: FieldForms): WriteFiel
     case 'geometry':
       return structWriter(schema, forms);
     case 'untyped':
-      return (value, out) => out.writeUtf8(plainJsonText(value));
+      return (value, out) => {
+        if (!isFiniteJson(value)) throw unfit('a number that JSON has');
+        out.writeUtf8(plainJsonText(value));
+      };
     default: {
       const text = textOf(kind, schema);
       return (value, out) => writeString(out, text(value));
     }
   }
+}
+
+/** JSON like 1e400 is beyond every number; the text that stands for it would make the field one of texts. */
+function isFiniteJson(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return true;
+  return Object.values(value).every(isFiniteJson);
 }
 
 const unfit = (what: string): RangeError => new RangeError(`it is not ${what}`);

@@ -17,7 +17,15 @@ export function targetName(topic: string, settings: SinkSettings): string {
     );
   }
   const { dataStream } = settings;
-  if (dataStream === null) return indexName(topic);
+  if (dataStream === null) {
+    const name = indexName(topic);
+    if (name !== '') return name;
+    throw new ConnectError(
+      'SINK_INDEX_FAILED',
+      `the name of topic ${topic} leaves nothing for the name of an index, which begins with neither - nor _; give it another one with a RegexRouter transform`,
+      { place: { topic } },
+    );
+  }
   const namespace = dataStream.namespace.replaceAll('${topic}', topic).toLowerCase();
   return `${dataStream.type}-${dataStream.dataset.toLowerCase()}-${firstBytes(namespace, MAX_NAMESPACE_BYTES)}`;
 }

@@ -25,7 +25,7 @@ export class RefusedDocuments {
     );
     this.#stale = new LimitedWarning(
       context.logger,
-      'the target has a newer version of a document than the record that was to be written, which is left out; after a restart that is as it should be, otherwise the topic was made anew, or its keys come from several partitions: see external.version.header and document.version',
+      'the target has a newer version of a document than the record that was to be written, or another document of the same version; the record is left out; after a restart that is as it should be, otherwise the topic was made anew, or its keys come from several partitions: see external.version.header and document.version',
     );
   }
 

@@ -66,11 +66,15 @@ function isAlive(owner: OwnerDocument): boolean {
   return startTime(owner.pid) === owner.startedAt;
 }
 
-/** Tells a process from a later one with the same id, where the system shows it (Linux: field 22 of /proc/<pid>/stat). */
+/**
+ * Tells a process from a later one with the same id, where the system shows it (Linux: field 22 of /proc/<pid>/stat), and from what is left of a dead one
+ * whose parent has not looked after it (field 3).
+ */
 function startTime(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' ? '' : fields[19];
   } catch {
     return '';
   }

@@ -55,6 +55,8 @@ describe('configuration of the Elasticsearch sink', () => {
 
   for (const [what, config, key] of [
     ['a misspelt key', { 'behaviour.on.null.values': 'ignore' }, 'behaviour.on.null.values'],
+    ['a password with a bare %', { 'connection.url': 'http://u:pa%ss@a:9200' }, 'connection.url'],
+    ['versions of updates', { 'write.method': 'UPSERT', 'document.version': 'source' }, 'document.version'],
     ['an address that is none', { 'connection.url': 'localhost:9200' }, 'connection.url'],
     [
       'updates of data streams',

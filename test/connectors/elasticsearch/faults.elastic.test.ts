@@ -56,6 +56,25 @@ for (const [name, server] of servers) {
       await target.run('PUT', `/${topic}/_settings`, { 'index.blocks.read_only_allow_delete': null });
     });
 
+    it('fails where the index as a whole takes nothing, and leaves no record out for it', async () => {
+      const closed = target.newName();
+      const lenient = { 'behavior.on.malformed.documents': 'ignore' };
+      await using sink = await start(lenient);
+      await sink.deliver(flatBatch(closed, many(1)));
+      await target.run('POST', `/${closed}/_close`);
+      await assert.rejects(sink.deliver(flatBatch(closed, many(2), 1)), {
+        code: 'SINK_WRITE_FAILED',
+        message: /index_closed_exception/,
+      });
+      const indices = [target.newName(), target.newName()];
+      const alias = target.newName();
+      for (const index of indices) await target.run('PUT', `/${index}`, { aliases: { [alias]: {} } });
+      await using ambiguous = await start({ ...lenient, 'schema.ignore': 'true' });
+      await assert.rejects(ambiguous.deliver(flatBatch(alias, many(1))), { message: /no write index is defined/ });
+      await using nameless = await start(lenient);
+      await assert.rejects(nameless.deliver(flatBatch('---', many(1))), { code: 'SINK_INDEX_FAILED' });
+    });
+
     it('fails where it may not write, with what to change', async () => {
       const topic = target.newName();
       await target.run('PUT', `/${topic}`, { settings: { 'index.blocks.write': true } });

@@ -72,6 +72,7 @@ describe('fields of documents', () => {
     assert.throws(() => jsonOf(data.BYTES, 'x'), RangeError);
     assert.throws(() => jsonOf(data.BOOLEAN, 'x'), RangeError);
     assert.throws(() => jsonOf(data.STRING, 7), RangeError);
+    assert.throws(() => jsonOf(null, { a: [Number.POSITIVE_INFINITY] }), RangeError);
   });
 });
 

@@ -43,6 +43,27 @@ for (const [name, server] of servers) {
       ]);
     });
 
+    it('takes an equal version for a conflict where the target has something else', async () => {
+      const topic = target.newName();
+      await using sink = await start({ 'behavior.on.version.conflict': 'report' }, true);
+      await sink.deliver(flatBatch(topic, [record('a', 'one', 1), record('b', 'one', 1), record('c', 'one', 1)], 100));
+      await sink.deliver(flatBatch(topic, [tombstone('c')], 103));
+      // The same offsets from another topic, or from one that was made anew.
+      await sink.deliver(flatBatch(topic, [record('a', 'two', 2), tombstone('b')], 100));
+      // The same records again.
+      await sink.deliver(flatBatch(topic, [record('a', 'one', 1), record('b', 'one', 1)], 100));
+      await sink.deliver(flatBatch(topic, [tombstone('c')], 103));
+      assert.deepEqual(
+        sink.errants.map(({ record: r, error }) => [r.originalOffset, error.code]),
+        [
+          [100, 'SINK_VERSION_CONFLICT'],
+          [101, 'SINK_VERSION_CONFLICT'],
+        ],
+      );
+      assert.equal(sink.counts.get('version_conflicts'), 2);
+      assert.deepEqual([...(await target.documents(topic)).keys()], ['a', 'b']);
+    });
+
     it('fails at a conflict, or reports it, if it is told to', async () => {
       const topic = target.newName();
       await using failing = await start({ 'behavior.on.version.conflict': 'fail' });

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { EmbeddedBroker } from '../../../../runtime/broker/embedded/embeddedBroker.ts';
 import { pollRecords, produce, randomName, readPartition, until, values } from '../../../contract/contractTools.ts';
+import { waitUntil } from '../../../services/waitUntil.ts';
 import { quietLogger, temporaryDir } from './embeddedTools.ts';
 
 const kills = 20;
@@ -141,6 +143,31 @@ test('a second worker on the data directory is refused, naming the process; a re
   assert.ok(fetched !== undefined && fetched.fetchOffset === from, 'a reader sees what is written after it came');
   assert.throws(() => reader.producer({ clientId: 'p' }), /BROKER_READ_ONLY|for reading/);
   await reader.close();
+});
+
+test('a worker that was killed holds its data directory no more, although its parent does not look after it', {
+  skip: process.platform !== 'linux',
+}, async context => {
+  const dataDir = await temporaryDir(context);
+  const setUp = await EmbeddedBroker.open(dataDir, quietLogger);
+  await setUp.admin().createTopics([{ name: 't', partitions: 3, replicationFactor: -1 }]);
+  await setUp.close();
+  // What the shell becomes knows of no child.
+  const command = 'node --import tsx "$0" "$1" 0 0 0 >&2 & echo $!; exec sleep 600';
+  const parent = spawn('bash', ['-c', command, writer, dataDir], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const ended = once(parent, 'close');
+  context.after(async () => {
+    parent.kill('SIGKILL');
+    await ended;
+  });
+  const [pid] = (await once(parent.stdout, 'data')) as [Buffer];
+  await once(parent.stderr, 'data');
+  parent.stderr.resume();
+  process.kill(Number(pid.toString()), 'SIGKILL');
+  const stat = (): string => readFileSync(`/proc/${Number(pid.toString())}/stat`, 'latin1');
+  await waitUntil('what is left of it', 10_000, () => stat().includes(') Z '));
+  const broker = await EmbeddedBroker.open(dataDir, quietLogger);
+  await broker.close();
 });
 
 test('reading a directory without a store is refused', async context => {
