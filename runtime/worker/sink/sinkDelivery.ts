@@ -66,7 +66,8 @@ export class SinkDelivery {
     const state = this.#assigned.get(columns);
     if (state === undefined) return;
     const first = columns.count > 0 ? columns.offsets[0]! : columns.nextOffset;
-    state.committed ??= first;
+    // What comes from before it is of a topic that was made anew: what is committed is none of its offsets.
+    if (state.committed === null || first < state.committed) state.committed = first;
     this.#checkSought(state, first);
     const { partition } = state;
     this.#pending.push({ partition, batches, nextOffset: columns.nextOffset });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
+import { ConnectError } from '../../../runtime/api/index.ts';
 import { probe } from './testPlugins.ts';
 import { TestWorker, until } from './testWorker.ts';
 
@@ -102,4 +103,42 @@ test('a replication factor that the cluster cannot give is refused with the key 
     (await w.failure(source)).trace,
     /INVALID_REPLICATION_FACTOR.*Set topic\.creation\.default\.replication\.factor, 99/,
   );
+});
+
+test('a topic of Kafka that is made anew is read from its beginning, also by a sink that cannot flush at first', async t => {
+  const { w, prefix } = await onKafka(t, { 'offset.flush.interval.ms': '200' });
+  const [topic, name] = [`${prefix}-anew`, `${prefix}-sink`];
+  const values = (): unknown[] => probe(name).records.map(r => r.value);
+  const admin = w.worker.broker.admin();
+  const committed = async (): Promise<number | undefined> =>
+    (await admin.groupOffsets(`connect-${name}`)).find(offset => offset.topic === topic)?.offset;
+  await w.write(
+    topic,
+    [0, 1, 2, 3, 4].map(i => ({ value: `v${i}` })),
+  );
+  await w.run(name, { 'connector.class': 'KeepingSink', topics: topic });
+  await until(
+    async () => (await committed()) === 5,
+    () => 'not committed',
+  );
+  await admin.deleteTopics([topic]);
+  await until(
+    async () => (await admin.describeTopics([topic])).length === 0,
+    () => 'still there',
+  );
+  let refusals = 0;
+  probe(name).onPreCommit = current => {
+    if (refusals > 0 || ![...current.values()].includes(3)) return current;
+    refusals++;
+    throw new ConnectError('SINK_UNAVAILABLE', 'not now', { retriable: true });
+  };
+  await w.write(
+    topic,
+    [0, 1, 2].map(i => ({ value: `n${i}` })),
+  );
+  await until(
+    async () => (await committed()) === 3,
+    () => `${values().join()}, ${refusals} refusals, ${w.failures.get(`0:${name}`)?.trace}`,
+  );
+  assert.deepEqual(values().slice(5), ['n0', 'n1', 'n2', 'n0', 'n1', 'n2']);
 });
