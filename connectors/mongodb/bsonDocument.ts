@@ -89,6 +89,15 @@ export function elementsOf(bytes: Buffer, start: number): Element[] {
   return elements;
 }
 
+/** Whether a name in the document or array at `start`, at any depth, is one of an operator. */
+export function hasOperator(bytes: Buffer, start: number): boolean {
+  return elementsOf(bytes, start).some(
+    ({ type, name, valueStart }) =>
+      name.startsWith('$') ||
+      ((type === BsonType.document || type === BsonType.array) && hasOperator(bytes, valueStart)),
+  );
+}
+
 function valueLength(type: number, bytes: Buffer, at: number): number {
   switch (type) {
     case BsonType.null:

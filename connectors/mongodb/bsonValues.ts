@@ -36,27 +36,47 @@ const DAY_MS = 86_400_000n;
 /** Of a JavaScript date, which readers of many languages are bound by as well. */
 const MOST_DATE_MS = 8_640_000_000_000_000n;
 
-/** Milliseconds since the epoch of values with these schema names; what is finer is cut. */
-const DATES: Readonly<Record<string, (value: unknown) => bigint>> = {
-  [DATE_NAME]: days => BigInt(days as number) * DAY_MS,
-  [TIME_NAME]: ms => BigInt(ms as number),
-  [TIMESTAMP_NAME]: ms => ms as bigint,
-  'io.debezium.time.Date': days => BigInt(days as number) * DAY_MS,
-  'io.debezium.time.Time': ms => BigInt(ms as number),
-  'io.debezium.time.MicroTime': us => floorDiv(us as bigint, 1000n),
-  'io.debezium.time.NanoTime': ns => floorDiv(ns as bigint, 1_000_000n),
-  'io.debezium.time.Timestamp': ms => ms as bigint,
-  'io.debezium.time.MicroTimestamp': us => floorDiv(us as bigint, 1000n),
-  'io.debezium.time.NanoTimestamp': ns => floorDiv(ns as bigint, 1_000_000n),
-  'io.debezium.time.ZonedTimestamp': text => floorDiv(parseTimestampUs(text as string), 1000n),
-  'io.debezium.time.IsoTimestamp': text => floorDiv(parseTimestampUs(text as string), 1000n),
-  'io.debezium.time.IsoDate': text => floorDiv(parseTimestampUs(text as string), 1000n),
+/** A point in time, in parts of a millisecond since the epoch. */
+interface Instant {
+  readonly perMs: bigint;
+  of(value: unknown): bigint;
+}
+const inDays: Instant = { perMs: 1n, of: days => BigInt(days as number) * DAY_MS };
+const inMs: Instant = { perMs: 1n, of: ms => BigInt(ms as number | bigint) };
+const inUs: Instant = { perMs: 1000n, of: us => us as bigint };
+const inNs: Instant = { perMs: 1_000_000n, of: ns => ns as bigint };
+const asText: Instant = { perMs: 1_000_000n, of: text => parseTimestampNs(text as string) };
+
+/** What becomes a date, by schema name. */
+const DATES: Readonly<Record<string, Instant>> = {
+  [DATE_NAME]: inDays,
+  [TIME_NAME]: inMs,
+  [TIMESTAMP_NAME]: inMs,
+  'io.debezium.time.Date': inDays,
+  'io.debezium.time.Time': inMs,
+  'io.debezium.time.MicroTime': inUs,
+  'io.debezium.time.NanoTime': inNs,
+  'io.debezium.time.Timestamp': inMs,
+  'io.debezium.time.MicroTimestamp': inUs,
+  'io.debezium.time.NanoTimestamp': inNs,
+  'io.debezium.time.ZonedTimestamp': asText,
+  'io.debezium.time.IsoTimestamp': asText,
+  'io.debezium.time.IsoDate': asText,
 };
 
 /** Which way `DATES` takes as its own, with `temporal.values=raw`: only Connect's types, as drivers have no other form for them. */
 export type TemporalValues = 'date' | 'raw';
 
 const VARIABLE_SCALE = 'io.debezium.data.VariableScaleDecimal';
+
+/** What becomes of digits finer than a millisecond, which dates do not hold. In an id they may be all that tells two apart. */
+export type FinerDigits = 'cut' | 'refused';
+
+function parseTimestampNs(text: string): bigint {
+  const finer = /\.\d{6}(\d{1,3})(?!\d)/.exec(text)?.[1] ?? '';
+  const us = parseTimestampUs(finer === '' ? text : text.replace(/(\.\d{6})\d+/, '$1'));
+  return us * 1000n + BigInt(finer.padEnd(3, '0'));
+}
 
 const floorDiv = (value: bigint, by: bigint): bigint => (value - (((value % by) + by) % by)) / by;
 
@@ -67,11 +87,13 @@ const indexName = (index: number): Buffer => (indexNames[index] ??= elementName(
 export class BsonValues {
   readonly #temporal: TemporalValues;
   readonly #shaping: FieldShaping | null;
+  readonly #finerDigits: FinerDigits;
   readonly #made = new Map<string, WeakMap<Schema, ElementWriter>>();
 
-  constructor(temporal: TemporalValues, shaping: FieldShaping | null) {
+  constructor(temporal: TemporalValues, shaping: FieldShaping | null, finerDigits: FinerDigits = 'cut') {
     this.#temporal = temporal;
     this.#shaping = shaping;
+    this.#finerDigits = finerDigits;
   }
 
   /** `path` is that of the field in the document, from the top. */
@@ -101,7 +123,7 @@ export class BsonValues {
     const { name: semantic } = schema;
     if (semantic !== null) {
       const date = this.#temporal === 'date' || semantic.startsWith('org.apache.') ? DATES[semantic] : undefined;
-      if (date) return (value, name, out) => writeDate(date(value), name, out);
+      if (date) return this.#date(date);
       if (semantic === VARIABLE_SCALE) return writeVariableScale;
     }
     if (isDecimal(schema)) {
@@ -141,6 +163,18 @@ export class BsonValues {
       case 'STRUCT':
         return this.#struct(schema, path);
     }
+  }
+
+  #date({ perMs, of }: Instant): ElementWriter {
+    const isExact = this.#finerDigits === 'refused';
+    return (value, name, out) => {
+      const parts = of(value);
+      if (isExact && parts % perMs !== 0n)
+        throw new RangeError(
+          'it has digits finer than a millisecond, without which ids may become one; temporal.values=raw keeps them',
+        );
+      writeDate(floorDiv(parts, perMs), name, out);
+    };
   }
 
   #struct(schema: StructSchema, path: string): ElementWriter {

@@ -24,7 +24,7 @@ import {
   withoutWrap,
   writeErrorsOf,
 } from './mongoFailure.ts';
-import { isWhole, type StatementShape, type StatementShapes, statementOf } from './statements.ts';
+import { byEquality, isWhole, type StatementShape, type StatementShapes, statementOf } from './statements.ts';
 
 export interface BulkWriterOptions {
   readonly client: MongoClient;
@@ -216,7 +216,10 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 async function isThere(collection: Collection, statement: AnyBulkWriteOperation<Document>): Promise<boolean> {
   if (!('insertOne' in statement)) return false;
   const { document } = statement.insertOne;
-  const found = await collection.findOne({ _id: document._id }, { promoteValues: false, promoteLongs: false });
+  const found = await collection.findOne(byEquality({ _id: document._id }), {
+    promoteValues: false,
+    promoteLongs: false,
+  });
   return found !== null && Buffer.compare(BSON.serialize(found), BSON.serialize(document)) === 0;
 }
 

@@ -207,7 +207,7 @@ export const sinkKeys = {
     ignoreCase: true,
     importance: 'MEDIUM',
     documentation:
-      'date: values of Debezium’s types for dates, times and timestamps become dates, which hold milliseconds: what is finer is cut. raw: they stay the numbers and texts that the record has.',
+      'date: values of Debezium’s types for dates, times and timestamps become dates, which hold milliseconds: what is finer is cut, or an error in an id. raw: they stay the numbers and texts that the record has.',
     group: writes,
   },
   'unavailable.value.placeholder': {

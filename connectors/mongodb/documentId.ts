@@ -6,7 +6,7 @@ import { Struct } from '../../schemas/data/index.ts';
 import type { OutputBuffer } from '../../schemas/outputBuffer.ts';
 import { isPlainObject } from '../shared/changeEnvelope.ts';
 import { Change, type ChangeRun, type RunField } from '../shared/changeRun.ts';
-import { BsonType, beginDocument, elementName, endDocument, writeHead } from './bsonDocument.ts';
+import { BsonType, beginDocument, elementName, endDocument, hasOperator, writeHead } from './bsonDocument.ts';
 import { BsonValues, type ElementWriter, writeBinary, writeString } from './bsonValues.ts';
 import { fieldShaping } from './fieldShaping.ts';
 import type { TopicSettings } from './topicSettings.ts';
@@ -23,9 +23,10 @@ interface IdColumn {
 const ID = elementName('_id');
 
 /** How values are written in ids. */
-export function idValues({ id, keyFields, temporalValues }: TopicSettings): BsonValues {
-  const stages = [keyFields, id.from === 'partial' ? id.fields : null].filter(stage => stage !== null);
-  return new BsonValues(temporalValues, fieldShaping(stages, false));
+export function idValues({ id, hasHandler, keyFields, temporalValues }: TopicSettings): BsonValues {
+  const partial = id.from === 'partial' && !hasHandler ? id.fields : null;
+  const stages = [keyFields, partial].filter(stage => stage !== null);
+  return new BsonValues(temporalValues, fieldShaping(stages, false), 'refused');
 }
 
 export class DocumentIds {
@@ -108,8 +109,10 @@ export class DocumentIds {
   #beforeImage(): FilterWriter {
     const { fields, befores } = this.#run;
     const columns = fields.map((field, index) => ({ name: field.name, values: befores[index] ?? [], field }));
-    const write = this.#fields(columns, 'image from before the change');
+    const write = this.#fields(columns, 'image from before the change', true);
+    const path = columns.find(({ name }) => isPath(name));
     return (i, out) => {
+      if (path !== undefined) throw unfit(path.name, PATH);
       const start = beginDocument(out);
       write(i, out);
       endDocument(out, start);
@@ -126,13 +129,15 @@ export class DocumentIds {
       const value = values[i];
       if (value === null || value === undefined)
         lacksId(`the ${side} of the record is null, or null in ${field.name || 'it'}`);
-      writeFitting(field.name, () => write(value, ID, out));
+      writeFitting(field.name, () => writeLiteral(() => write(value, ID, out), out));
     });
   }
 
   #document(columns: readonly IdColumn[], side: string): FilterWriter {
     const write = this.#fields(columns, side);
+    const operator = columns.find(column => this.#nameOf(column)?.startsWith('$'));
     return idFilter((i, out) => {
+      if (operator !== undefined) throw unfit(operator.name, OPERATOR);
       writeHead(BsonType.document, ID, out);
       const start = beginDocument(out);
       write(i, out);
@@ -140,7 +145,7 @@ export class DocumentIds {
     });
   }
 
-  #fields(columns: readonly IdColumn[], side: string): FilterWriter {
+  #fields(columns: readonly IdColumn[], side: string, mayHaveOperators = false): FilterWriter {
     const fields = columns.flatMap(column => {
       const name = this.#nameOf(column);
       if (name === null || name === '') return [];
@@ -152,7 +157,11 @@ export class DocumentIds {
       if (fields.every(({ values }) => values[i] === null || values[i] === undefined))
         lacksId(`the ${side} of the record is null`);
       for (const { name, values, write, field } of fields)
-        writeFitting(field.name, () => this.#values.write(values[i], write, name, out));
+        writeFitting(field.name, () => {
+          const element = (): void => this.#values.write(values[i], write, name, out);
+          if (mayHaveOperators) element();
+          else writeLiteral(element, out, name.length);
+        });
     };
   }
 
@@ -163,19 +172,27 @@ export class DocumentIds {
     return (i, out) => {
       const start = beginDocument(out);
       for (const { name, values, field } of columns)
-        writeFitting(name, () => this.#writeFlat(values[i], field, name, out));
+        writeFitting(name, () => {
+          if (isPath(name)) throw PATH;
+          this.#writeFlat(values[i], field, name, out);
+        });
       endDocument(out, start);
     };
   }
 
   #writeFlat(value: unknown, { schema }: Pick<RunField, 'schema'>, path: string, out: OutputBuffer): void {
     if (this.#values.nameAt(path, path) === null) return;
+    if (path.slice(path.lastIndexOf('.') + 1).startsWith('$')) throw OPERATOR;
     if (value instanceof Struct)
       for (const field of value.schema.fields)
         this.#writeFlat(value.values[field.index], field, `${path}.${field.name}`, out);
     else if (isPlainObject(value))
       for (const [name, each] of Object.entries(value)) this.#writeFlat(each, { schema: null }, `${path}.${name}`, out);
-    else this.#values.write(value, this.#values.writer(schema, path), elementName(path), out);
+    else {
+      const name = elementName(path);
+      const element = (): void => this.#values.write(value, this.#values.writer(schema, path), name, out);
+      writeLiteral(element, out, name.length);
+    }
   }
 }
 
@@ -201,6 +218,19 @@ const idFilter =
     write(i, out);
     endDocument(out, start);
   };
+
+const OPERATOR = new RangeError('it has a name that begins with $, which the server takes for an operator');
+const PATH = new RangeError('the server takes its name for a path or an operator');
+const isPath = (name: string): boolean => name.startsWith('$') || name.includes('.');
+
+/** Writes an element of a filter, whose value is to be nothing but compared. */
+function writeLiteral(write: () => void, out: OutputBuffer, nameBytes = ID.length): void {
+  const start = out.position;
+  write();
+  const type = out.bytes[start];
+  if ((type === BsonType.document || type === BsonType.array) && hasOperator(out.bytes, start + 1 + nameBytes))
+    throw OPERATOR;
+}
 
 function writeUuid(value: unknown, name: Buffer, out: OutputBuffer): void {
   const hex = typeof value === 'string' ? value.replaceAll('-', '') : '';

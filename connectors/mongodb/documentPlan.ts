@@ -59,8 +59,8 @@ export class RecordPlan implements DocumentPlan {
   readonly #ofWrites: FilterWriter;
   readonly #ofDeletes: FilterWriter;
   readonly #fields: readonly PlannedField[];
-  /** Why no record of the run can be a document. */
-  readonly #problem: string | null;
+  /** A name because of which no record of the run can be a document. */
+  readonly #refusedName: string | null;
   /** A name that an update of single fields would take for a path. */
   readonly #pathName: string | null;
   readonly #unavailable: UnavailableValue;
@@ -85,9 +85,8 @@ export class RecordPlan implements DocumentPlan {
     const names = writtenFields(run, settings, this.#values);
     this.#pathName = names.find(({ name }) => name.includes('.'))?.name ?? null;
     const operator = names.find(({ name }) => name.startsWith('$') || name.includes('\0'))?.name;
-    const refused = operator ?? (isWhole(settings.writeModel) ? null : this.#pathName);
-    this.#problem = refused === null ? null : asPath(refused);
-    this.#fields = this.#problem === null ? names.map(({ index, name }) => this.#planned(index, name)) : [];
+    this.#refusedName = operator ?? (isWhole(settings.writeModel) ? null : this.#pathName);
+    this.#fields = this.#refusedName === null ? names.map(({ index, name }) => this.#planned(index, name)) : [];
   }
 
   #planned(index: number, name: string): PlannedField {
@@ -143,7 +142,7 @@ export class RecordPlan implements DocumentPlan {
         'SINK_VALUE_UNUSABLE',
         'the record is no change event, which change.data.capture.handler needs; remove the handler for flat records, or the transform that flattens them',
       );
-    if (this.#problem !== null) throw new ConnectError('SINK_VALUE_UNFIT', this.#problem);
+    if (this.#refusedName !== null) throw unfitName(this.#refusedName);
     const kind = this.#kindOf(i, change);
     const { out } = log;
     const start = out.position;
@@ -165,7 +164,7 @@ export class RecordPlan implements DocumentPlan {
     const lacking = this.#fields.filter(({ mayLack, values }) => mayLack && this.#isUnavailable(values[i]));
     if (lacking.length === 0 || writeModel === 'delete') return writeModel;
     if (change === Change.update && writeModel !== 'insert') {
-      if (this.#pathName !== null) throw new ConnectError('SINK_VALUE_UNFIT', asPath(this.#pathName));
+      if (this.#pathName !== null) throw unfitName(this.#pathName);
       return writeModel === 'replace' ? 'patch' : writeModel;
     }
     const names = lacking.map(({ field }) => field.name);
@@ -239,8 +238,13 @@ function writtenFields(
   });
 }
 
-const asPath = (name: string): string =>
-  `the server takes field "${name}" for an operator or a path; rename it with RenameByMapping in post.processor.chain, or at the source`;
+function unfitName(name: string): ConnectError {
+  const why = name.includes('\0')
+    ? `the name of field "${name.replaceAll('\0', '\\0')}" has a zero character in it, which no document can hold`
+    : `the server takes field "${name}" for an operator or a path`;
+  const message = `${why}; rename it with RenameByMapping in post.processor.chain, or at the source`;
+  return new ConnectError('SINK_VALUE_UNFIT', message, { place: { column: name } });
+}
 
 const LACKING = new Set(['STRING', 'BYTES', 'ARRAY', 'MAP']);
 const mayLack = ({ schema }: RunField): boolean =>

@@ -4,6 +4,7 @@
  */
 import { type AnyBulkWriteOperation, BSON, type Document } from 'mongodb';
 import type { OutputBuffer } from '../../schemas/outputBuffer.ts';
+import { isPlainObject } from '../shared/changeEnvelope.ts';
 import type { RowLog, RowOp } from '../shared/rowLog.ts';
 import { copyWithin, writeComparable, writeUnion } from './bsonDocument.ts';
 import type { WriteModel } from './topicSettings.ts';
@@ -117,16 +118,17 @@ const read = (bytes: Buffer, start: number, end: number): Document =>
 export function statementOf(log: RowLog, row: number, kind: StatementKind, now: Date): AnyBulkWriteOperation<Document> {
   const { bytes } = log.out;
   const body = bodyStart(log, row);
-  const filter = read(bytes, log.keyEnds[row]!, body);
+  const found = read(bytes, log.keyEnds[row]!, body);
+  const filter = kind === 'insert' ? found : byEquality(found);
   const fields = (): Document => read(bytes, body, log.ends[row]!);
   switch (kind) {
     case 'insert':
-      return { insertOne: { document: { ...filter, ...fields() } } };
+      return { insertOne: { document: { ...found, ...fields() } } };
     case 'replace':
       return { replaceOne: { filter, replacement: fields(), upsert: true } };
     case 'set':
     case 'patch':
-      return { updateOne: { filter, update: setOf(fields(), filter), upsert: true } };
+      return { updateOne: { filter, update: setOf(fields(), found), upsert: true } };
     case 'setWithTimes': {
       const update = { $set: { ...fields(), _modifiedTS: now }, $setOnInsert: { _insertedTS: now } };
       return { updateOne: { filter, update, upsert: true } };
@@ -135,6 +137,12 @@ export function statementOf(log: RowLog, row: number, kind: StatementKind, now: 
       return { deleteOne: { filter } };
   }
 }
+
+/** The server would take a document in a filter for operators, such as `$gt`. */
+export const byEquality = (filter: Document): Document =>
+  Object.fromEntries(
+    Object.entries(filter).map(([name, value]) => [name, isPlainObject(value) ? { $eq: value } : value]),
+  );
 
 /** Servers before 5.0 refuse to set nothing. */
 const setOf = (fields: Document, filter: Document): Document =>

@@ -64,6 +64,8 @@ test('cuts what is finer than a millisecond, towards the past', () => {
   const named = (name: string) => primitive('INT64', { name: `io.debezium.time.${name}` });
   assert.deepEqual(read(encoded({ v: 1_999n }, named('MicroTimestamp'))), { v: new Date(1) });
   assert.deepEqual(read(encoded({ v: -1n }, named('NanoTimestamp'))), { v: new Date(-1) });
+  const zoned = primitive('STRING', { name: 'io.debezium.time.ZonedTimestamp' });
+  assert.deepEqual(read(encoded({ v: '1969-12-31T23:59:59.998999999Z' }, zoned)), { v: new Date(-2) });
   assert.deepEqual(read(encoded({ v: 1_999n }, named('MicroTimestamp'), new BsonValues('raw', null))), { v: 1_999n });
 });
 

@@ -1,7 +1,6 @@
 /** Id strategies, write models, namespaces, post processors and the handler for change events, as their users know them. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { Document } from 'mongodb';
 import { sinkPlugin } from '../../../connectors/mongodb/index.ts';
 import type { Config } from '../../../runtime/api/index.ts';
 import {
@@ -28,8 +27,8 @@ import {
   tombstone,
   written,
 } from '../../contract/sinkContract.ts';
-import { type SinkRun, startSink } from '../../contract/sinkHarness.ts';
-import { type MongoTarget, openMongoTarget } from './mongoTarget.ts';
+import { startSink } from '../../contract/sinkHarness.ts';
+import { type MongoTarget, type OpenSink, openMongoTarget, openSink, type SideSchemas } from './mongoTarget.ts';
 
 const place = struct([
   ['region', STRING],
@@ -54,32 +53,8 @@ describe('documents', () => {
   });
   after(() => target[Symbol.asyncDispose]());
 
-  interface Open extends AsyncDisposable {
-    readonly name: string;
-    readonly run: SinkRun;
-    deliver(records: readonly TestRecord[], schemas?: Schemas): Promise<void>;
-    documents(): Promise<Record<string, Document>>;
-  }
-  interface Schemas {
-    readonly keySchema?: Schema | null;
-    readonly valueSchema?: Schema | null;
-  }
-  const open = async (config: Config = {}, options: { tolerate?: boolean } = {}): Promise<Open> => {
-    const name = target.uniqueName();
-    const run = await startSink(sinkPlugin.createTask(), { ...target.connection, ...config }, options);
-    let firstOffset = 0;
-    return {
-      name,
-      run,
-      deliver: async (records, schemas = {}) => {
-        const of = { topic: name, firstOffset, keySchema, valueSchema: rowSchema, ...schemas };
-        firstOffset += records.length;
-        await run.deliver(plainSinkBatch(of, records));
-      },
-      documents: async () => Object.fromEntries(await target.documents(name)),
-      [Symbol.asyncDispose]: () => run[Symbol.asyncDispose](),
-    };
-  };
+  const open = (config?: Config, options?: { tolerate?: boolean }): Promise<OpenSink> =>
+    openSink(target, config, options);
   const envelopes = { valueSchema: envelopeSchema };
 
   describe('ids', () => {
@@ -87,7 +62,11 @@ describe('documents', () => {
       key: new Struct(pairKey, [id, new Struct(place, ['eu', number])]),
       value: Struct.of(rowSchema, item(id)),
     });
-    const idsWith = async (config: Config, records: readonly TestRecord[], schemas?: Schemas): Promise<string[]> => {
+    const idsWith = async (
+      config: Config,
+      records: readonly TestRecord[],
+      schemas?: SideSchemas,
+    ): Promise<string[]> => {
       await using sink = await open({ 'delete.on.null.values': 'false', ...config });
       await sink.deliver(records, schemas);
       return Object.keys(await sink.documents());
@@ -191,7 +170,7 @@ describe('documents', () => {
   });
 
   describe('write models', () => {
-    const seed = async (sink: Open): Promise<void> => {
+    const seed = async (sink: OpenSink): Promise<void> => {
       await target.db.collection<{ _id: number }>(sink.name).insertOne({ _id: 1, kept: true, name: 'old' } as never);
     };
 

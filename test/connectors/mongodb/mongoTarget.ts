@@ -1,7 +1,12 @@
 /** A database of its own on the server that the tests know, dropped at the end. `MONGODB_URL` names another server, such as a real mongod. */
 import { randomBytes } from 'node:crypto';
 import { Binary, type Db, Decimal128, type Document, Double, Int32, Long, MongoClient, ObjectId } from 'mongodb';
+import { sinkPlugin } from '../../../connectors/mongodb/index.ts';
 import type { Config } from '../../../runtime/api/index.ts';
+import type { Schema } from '../../../schemas/data/index.ts';
+import { plainSinkBatch, type TestRecord } from '../../contract/sinkBatches.ts';
+import { keySchema, rowSchema } from '../../contract/sinkContract.ts';
+import { type SinkRun, startSink } from '../../contract/sinkHarness.ts';
 
 export const serverUrl = process.env.MONGODB_URL ?? 'mongodb://127.0.0.1:17017/';
 
@@ -41,6 +46,41 @@ export async function openMongoTarget(): Promise<MongoTarget> {
       await db.dropDatabase();
       await client.close();
     },
+  };
+}
+
+export interface SideSchemas {
+  readonly keySchema?: Schema | null;
+  readonly valueSchema?: Schema | null;
+}
+
+/** A task, and the collection that is named after its topic. */
+export interface OpenSink extends AsyncDisposable {
+  readonly name: string;
+  readonly run: SinkRun;
+  /** Records with keys and rows of the contract, unless `schemas` says something else. */
+  deliver(records: readonly TestRecord[], schemas?: SideSchemas): Promise<void>;
+  documents(): Promise<Record<string, Document>>;
+}
+
+export async function openSink(
+  target: MongoTarget,
+  config: Config = {},
+  options: { tolerate?: boolean } = {},
+): Promise<OpenSink> {
+  const name = target.uniqueName();
+  const run = await startSink(sinkPlugin.createTask(), { ...target.connection, ...config }, options);
+  let firstOffset = 0;
+  return {
+    name,
+    run,
+    deliver: async (records, schemas = {}) => {
+      const of = { topic: name, firstOffset, keySchema, valueSchema: rowSchema, ...schemas };
+      firstOffset += records.length;
+      await run.deliver(plainSinkBatch(of, records));
+    },
+    documents: async () => Object.fromEntries(await target.documents(name)),
+    [Symbol.asyncDispose]: () => run[Symbol.asyncDispose](),
   };
 }
 
