@@ -110,7 +110,7 @@ export class BsonValues {
 
   /** The name that a field is written under; null = not at all. */
   nameAt(path: string, name: string): string | null {
-    return this.#shaping === null ? name : this.#shaping.nameAt(path);
+    return this.#shaping === null ? name : this.#shaping.nameAt(path, name);
   }
 
   /** An element for a value that may be null. */

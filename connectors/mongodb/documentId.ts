@@ -68,7 +68,7 @@ export class DocumentIds {
       case 'fullKey': {
         const key = columnsOf(this.#run, 'key').filter(column => this.#nameOf(column) !== null);
         const [only] = key;
-        return only !== undefined && (only.name === '' || (id.from === 'recordKey' && key.length === 1))
+        return only !== undefined && key.length === 1 && (only.name === '' || id.from === 'recordKey')
           ? this.#single(only, 'key')
           : this.#document(key, 'key');
       }
@@ -97,7 +97,7 @@ export class DocumentIds {
   #keyDocument(): FilterWriter {
     const key = columnsOf(this.#run, 'key');
     const [only] = key;
-    return only?.name === '' ? this.#single(only, 'key') : this.#document(key, 'key');
+    return only?.name === '' && key.length === 1 ? this.#single(only, 'key') : this.#document(key, 'key');
   }
 
   /** As the known connector does: a new document is one of its own, others are found by all that they were. */
@@ -148,7 +148,8 @@ export class DocumentIds {
   #fields(columns: readonly IdColumn[], side: string, mayHaveOperators = false): FilterWriter {
     const fields = columns.flatMap(column => {
       const name = this.#nameOf(column);
-      if (name === null || name === '') return [];
+      // A key that is no struct.
+      if (name === null || (name === '' && columns.length === 1)) return [];
       const write = this.#values.writer(column.field.schema, column.name);
       return [{ ...column, name: elementName(name), write }];
     });
@@ -172,26 +173,23 @@ export class DocumentIds {
     return (i, out) => {
       const start = beginDocument(out);
       for (const { name, values, field } of columns)
-        writeFitting(name, () => {
-          if (isPath(name)) throw PATH;
-          this.#writeFlat(values[i], field, name, out);
-        });
+        writeFitting(name, () => this.#writeFlat(values[i], field, '', out));
       endDocument(out, start);
     };
   }
 
-  #writeFlat(value: unknown, { schema }: Pick<RunField, 'schema'>, path: string, out: OutputBuffer): void {
-    if (this.#values.nameAt(path, path) === null) return;
-    if (path.slice(path.lastIndexOf('.') + 1).startsWith('$')) throw OPERATOR;
+  #writeFlat(value: unknown, { name, schema }: RunField, parent: string, out: OutputBuffer): void {
+    const path = parent + name;
+    if (this.#values.nameAt(path, name) === null) return;
+    if (isPath(name)) throw PATH;
     if (value instanceof Struct)
-      for (const field of value.schema.fields)
-        this.#writeFlat(value.values[field.index], field, `${path}.${field.name}`, out);
+      for (const field of value.schema.fields) this.#writeFlat(value.values[field.index], field, `${path}.`, out);
     else if (isPlainObject(value))
-      for (const [name, each] of Object.entries(value)) this.#writeFlat(each, { schema: null }, `${path}.${name}`, out);
+      for (const [each, inner] of Object.entries(value))
+        this.#writeFlat(inner, { name: each, schema: null }, `${path}.`, out);
     else {
-      const name = elementName(path);
-      const element = (): void => this.#values.write(value, this.#values.writer(schema, path), name, out);
-      writeLiteral(element, out, name.length);
+      const at = elementName(path);
+      writeLiteral(() => this.#values.write(value, this.#values.writer(schema, path), at, out), out, at.length);
     }
   }
 }
@@ -221,7 +219,7 @@ const idFilter =
 
 const OPERATOR = new RangeError('it has a name that begins with $, which the server takes for an operator');
 const PATH = new RangeError('the server takes its name for a path or an operator');
-const isPath = (name: string): boolean => name.startsWith('$') || name.includes('.');
+const isPath = (name: string): boolean => name === '' || name.startsWith('$') || name.includes('.');
 
 /** Writes an element of a filter, whose value is to be nothing but compared. */
 function writeLiteral(write: () => void, out: OutputBuffer, nameBytes = ID.length): void {

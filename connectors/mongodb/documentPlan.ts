@@ -1,8 +1,8 @@
 /** How the records of one run become statements: where they go, what their ids are, which of their fields are written, and how. */
 import { ConnectError } from '../../runtime/api/index.ts';
-import { DECIMAL_NAME } from '../../schemas/data/index.ts';
+import { DECIMAL_NAME, Struct } from '../../schemas/data/index.ts';
 import { OutputBuffer } from '../../schemas/outputBuffer.ts';
-import { UnavailableValue } from '../shared/changeEnvelope.ts';
+import { isPlainObject, UnavailableValue } from '../shared/changeEnvelope.ts';
 import { Change, type ChangeRun, type RunField } from '../shared/changeRun.ts';
 import type { DocumentPlan } from '../shared/documentSinkTask.ts';
 import { type RowLog, RowOp } from '../shared/rowLog.ts';
@@ -83,7 +83,7 @@ export class RecordPlan implements DocumentPlan {
     this.#ofWrites = ids.ofWrites;
     this.#ofDeletes = ids.ofDeletes;
     const names = writtenFields(run, settings, this.#values);
-    this.#pathName = names.find(({ name }) => name.includes('.'))?.name ?? null;
+    this.#pathName = names.find(({ name }) => name === '' || name.includes('.'))?.name ?? null;
     const operator = names.find(({ name }) => name.startsWith('$') || name.includes('\0'))?.name;
     this.#refusedName = operator ?? (isWhole(settings.writeModel) ? null : this.#pathName);
     this.#fields = this.#refusedName === null ? names.map(({ index, name }) => this.#planned(index, name)) : [];
@@ -142,6 +142,11 @@ export class RecordPlan implements DocumentPlan {
         'SINK_VALUE_UNUSABLE',
         'the record is no change event, which change.data.capture.handler needs; remove the handler for flat records, or the transform that flattens them',
       );
+    if (this.#run.isEnvelope && !this.#hasRow(i))
+      throw new ConnectError(
+        'SINK_VALUE_UNUSABLE',
+        'the change event says that a row was written, but has none: its field after is null or no row; correct it at the source, or filter such events out',
+      );
     if (this.#refusedName !== null) throw unfitName(this.#refusedName);
     const kind = this.#kindOf(i, change);
     const { out } = log;
@@ -156,6 +161,20 @@ export class RecordPlan implements DocumentPlan {
         'the document is larger than the 16 MiB that one can have; leave fields out with BlockListValueProjector in post.processor.chain',
       );
     this.#push(kind === 'delete' ? RowOp.delete : opOf(change), kind, i, start, keyEnd, log, originId);
+  }
+
+  /** Whether the event has a row that was written. */
+  #hasRow(i: number): boolean {
+    const { batch, from, fields, values } = this.#run;
+    // Only then may it be none.
+    const isDoubtful = fields[0]?.name === '' || values.every(column => column[i] === null || column[i] === undefined);
+    if (!isDoubtful) return true;
+    const { value } = batch.record(from + i);
+    const isStruct = value instanceof Struct;
+    const after = isStruct
+      ? value.schema.fieldIndex.has('after') && value.get('after')
+      : isPlainObject(value) && value.after;
+    return after instanceof Struct || isPlainObject(after);
   }
 
   /** A field that the source did not send stays as it is, where that can be said. */
@@ -232,7 +251,7 @@ function writtenFields(
 ): { index: number; name: string }[] {
   const key = new Set(hasHandler ? run.keyFields.map(field => field.name) : []);
   return run.fields.flatMap((field, index) => {
-    if (field.name === '_id' || field.name === '' || key.has(field.name)) return [];
+    if (field.name === '_id' || key.has(field.name)) return [];
     const name = values.nameAt(field.name, field.name);
     return name === null || name === '_id' ? [] : [{ index, name }];
   });
