@@ -3,14 +3,7 @@
  * by its answer; the others of the same bulk are written. What was folded into a refused one is written again record by record, so that only what is refused then is
  * reported: a record before it has its effect, and values of unique indexes may move from document to document.
  */
-import {
-  type AnyBulkWriteOperation,
-  BSON,
-  type Collection,
-  type Document,
-  MongoBulkWriteError,
-  type MongoClient,
-} from 'mongodb';
+import { BSON, type Collection, type Document, MongoBulkWriteError, type MongoClient, type WriteError } from 'mongodb';
 import { ConnectError, partitionOf, type SinkBatch, type SinkTaskContext } from '../../runtime/api/index.ts';
 import type { FlushTarget } from '../shared/flushLane.ts';
 import { foldRows } from '../shared/foldRows.ts';
@@ -24,7 +17,7 @@ import {
   withoutWrap,
   writeErrorsOf,
 } from './mongoFailure.ts';
-import { byEquality, isWhole, type StatementShape, type StatementShapes, statementOf } from './statements.ts';
+import { isWhole, type StatementShape, type StatementShapes, statementOf } from './statements.ts';
 
 export interface BulkWriterOptions {
   readonly client: MongoClient;
@@ -35,6 +28,9 @@ export interface BulkWriterOptions {
   readonly context: SinkTaskContext;
 }
 
+/** Documents in one question whether they are there. */
+const LOOKED_UP = 500;
+
 interface Refused {
   readonly row: number;
   readonly reason: string;
@@ -42,8 +38,6 @@ interface Refused {
 
 export class BulkWriter implements FlushTarget {
   readonly #options: BulkWriterOptions;
-  /** Whether some of what is written now may have been written by a try before, whose answer did not come. */
-  #mayRepeat = false;
 
   constructor(options: BulkWriterOptions) {
     this.#options = options;
@@ -67,18 +61,12 @@ export class BulkWriter implements FlushTarget {
 
   async #writeAll(log: RowLog, from: number, to: number): Promise<Refused[]> {
     const refused: Refused[] = [];
-    try {
-      for (let start = from; start < to; ) {
-        const end = endOfSameGrouping(log, start, to, this.#options.shapes);
-        refused.push(...(await this.#writeRange(log, start, end)));
-        start = end;
-      }
-      this.#mayRepeat = false;
-      return refused;
-    } catch (error) {
-      this.#mayRepeat = true;
-      throw error;
+    for (let start = from; start < to; ) {
+      const end = endOfSameGrouping(log, start, to, this.#options.shapes);
+      refused.push(...(await this.#writeRange(log, start, end)));
+      start = end;
     }
+    return refused;
   }
 
   async #writeRange(log: RowLog, from: number, to: number): Promise<Refused[]> {
@@ -120,11 +108,9 @@ export class BulkWriter implements FlushTarget {
     const refused: Refused[] = [];
     for (const [shape, group] of this.#byCollection(log, rows, isOrdered))
       for (let rest = group; rest.length > 0; ) {
-        const failed = await this.#bulkWrite(log, shape, rest, isOrdered);
-        refused.push(...failed);
-        // An ordered bulk ends at a document that is refused.
-        const last = failed.at(-1);
-        rest = isOrdered && last !== undefined ? rest.slice(rest.indexOf(last.row) + 1) : [];
+        const done = await this.#bulkWrite(log, shape, rest, isOrdered);
+        refused.push(...done.refused);
+        rest = rest.slice(done.count);
       }
     return refused;
   }
@@ -134,13 +120,18 @@ export class BulkWriter implements FlushTarget {
     { namespace, kind }: StatementShape,
     rows: readonly number[],
     isOrdered: boolean,
-  ): Promise<Refused[]> {
+  ): Promise<{ refused: Refused[]; count: number }> {
     const { client, shapes, limitRate, context } = this.#options;
     const { metrics } = context;
     await limitRate();
     const now = new Date();
     const statements = rows.map(row => statementOf(log, row, shapes.get(log.shapes[row]!).kind, now));
     const collection = client.db(namespace.database).collection(namespace.collection);
+    /** The document of an insert that found its key taken: an earlier delivery of the same record may have written it. */
+    const duplicateOf = (failed: WriteError): Document[] => {
+      const statement = statements[failed.index]!;
+      return isDuplicateKey(failed) && 'insertOne' in statement ? [statement.insertOne.document] : [];
+    };
     metrics.count('bulk_writes');
     try {
       const result = await untilAborted(collection.bulkWrite(statements, { ordered: isOrdered }), context.signal);
@@ -148,18 +139,22 @@ export class BulkWriter implements FlushTarget {
       metrics.count('documents_deleted', result.deletedCount);
       if (kind === 'patch' && !isOrdered && result.upsertedCount > 0)
         metrics.count('documents_incomplete', result.upsertedCount);
-      return [];
+      return { refused: [], count: rows.length };
     } catch (error) {
       if (!(error instanceof MongoBulkWriteError) || classifyMongoFailure(error) !== 'record') throw withoutWrap(error);
       const { result } = error;
       metrics.count('documents_written', result.insertedCount + result.matchedCount + result.upsertedCount);
       metrics.count('documents_deleted', result.deletedCount);
-      const refused: Refused[] = [];
-      for (const each of writeErrorsOf(error)) {
-        if (this.#mayRepeat && isDuplicateKey(each) && (await isThere(collection, statements[each.index]!))) continue;
-        refused.push({ row: rows[each.index]!, reason: documentReason(each) });
-      }
-      return refused;
+      const failed = writeErrorsOf(error);
+      const present = await untilAborted(presentOf(collection, failed.flatMap(duplicateOf)), context.signal);
+      if (present.size > 0) metrics.count('documents_known', present.size);
+      const refused = failed.flatMap(each => {
+        const isPresent = duplicateOf(each).some(document => present.has(document));
+        return isPresent ? [] : [{ row: rows[each.index]!, reason: documentReason(each) }];
+      });
+      // An ordered bulk ends at a document that fails.
+      const last = failed.at(-1);
+      return { refused, count: isOrdered && last !== undefined ? last.index + 1 : rows.length };
     }
   }
 
@@ -212,16 +207,21 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
-/** Whether the very document that was to be inserted is there. */
-async function isThere(collection: Collection, statement: AnyBulkWriteOperation<Document>): Promise<boolean> {
-  if (!('insertOne' in statement)) return false;
-  const { document } = statement.insertOne;
-  const found = await collection.findOne(byEquality({ _id: document._id }), {
-    promoteValues: false,
-    promoteLongs: false,
-  });
-  return found !== null && Buffer.compare(BSON.serialize(found), BSON.serialize(document)) === 0;
+/** Those of the documents that are there already, just as they are. */
+async function presentOf(collection: Collection, documents: readonly Document[]): Promise<ReadonlySet<Document>> {
+  const present = new Set<Document>();
+  for (let from = 0; from < documents.length; from += LOOKED_UP) {
+    const some = documents.slice(from, from + LOOKED_UP);
+    const found = await collection
+      .find({ _id: { $in: some.map(({ _id }) => _id) } }, { promoteValues: false, promoteLongs: false })
+      .toArray();
+    const forms = new Set(found.map(formOf));
+    for (const document of some) if (forms.has(formOf(document))) present.add(document);
+  }
+  return present;
 }
+
+const formOf = (document: Document): string => Buffer.from(BSON.serialize(document)).toString('latin1');
 
 const keyOf = (log: RowLog, row: number): string =>
   `${log.tables[row]} ${log.out.bytes.toString('latin1', log.keyStarts[row], log.keyEnds[row])}`;

@@ -121,7 +121,7 @@ export const sinkKeys = {
     default: 'com.mongodb.kafka.connect.sink.writemodel.strategy.DefaultWriteModelStrategy',
     importance: 'MEDIUM',
     documentation:
-      'How a document is written. DefaultWriteModelStrategy: ReplaceOneDefaultStrategy, for time series InsertOneDefaultStrategy. ReplaceOneDefaultStrategy: replaced or inserted by _id. InsertOneDefaultStrategy: inserted, an _id that is there already is an error. UpdateOneDefaultStrategy: its fields are set, others stay. UpdateOneTimestampsStrategy: the same, with _insertedTS and _modifiedTS. ReplaceOneBusinessKeyStrategy, UpdateOneBusinessKeyTimestampStrategy: found by the fields of PartialKeyStrategy or PartialValueStrategy, which need a unique index; the server makes the _id. DeleteOneDefaultStrategy, DeleteOneBusinessKeyStrategy: deleted.',
+      'How a document is written. DefaultWriteModelStrategy: ReplaceOneDefaultStrategy, for time series InsertOneDefaultStrategy. ReplaceOneDefaultStrategy: replaced or inserted by _id. InsertOneDefaultStrategy: inserted, an _id that is there already is an error, unless the document is equal. UpdateOneDefaultStrategy: its fields are set, others stay. UpdateOneTimestampsStrategy: the same, with _insertedTS and _modifiedTS. ReplaceOneBusinessKeyStrategy, UpdateOneBusinessKeyTimestampStrategy: found by the fields of PartialKeyStrategy or PartialValueStrategy, which need a unique index; the server makes the _id. DeleteOneDefaultStrategy, DeleteOneBusinessKeyStrategy: deleted.',
     group: writes,
   },
   'delete.on.null.values': {

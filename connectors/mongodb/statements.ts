@@ -139,7 +139,7 @@ export function statementOf(log: RowLog, row: number, kind: StatementKind, now: 
 }
 
 /** The server would take a document in a filter for operators, such as `$gt`. */
-export const byEquality = (filter: Document): Document =>
+const byEquality = (filter: Document): Document =>
   Object.fromEntries(
     Object.entries(filter).map(([name, value]) => [name, isPlainObject(value) ? { $eq: value } : value]),
   );

@@ -124,6 +124,26 @@ describe('faults', () => {
     assert.equal((await target.documents(topic)).size, 3000);
   });
 
+  it('inserts nothing twice when everything comes again, and tells documents that differ', async () => {
+    const topic = target.uniqueName();
+    const inserts = { ...target.connection, 'writemodel.strategy': 'InsertOneDefaultStrategy' };
+    const records = Array.from({ length: 1200 }, (_, i) => written('c', item(BigInt(i))));
+    await using first = await start(inserts);
+    await first.deliver(batch(topic, records.slice(0, 1100)));
+    await first.abort();
+    await target.db.collection<{ _id: number }>(topic).updateOne({ _id: 7 }, { $set: { qty: 99 } });
+    for (const isOrdered of ['false', 'true']) {
+      await using again = await start({ ...inserts, 'bulk.write.ordered': isOrdered }, { tolerate: true });
+      await again.deliver(batch(topic, isOrdered === 'true' ? records.slice(0, 20) : records));
+      assert.deepEqual(
+        again.errants.map(({ record }) => record.originalOffset),
+        [7],
+      );
+      assert.equal(again.counts.get('documents_known'), isOrdered === 'true' ? 19 : 1099);
+    }
+    assert.equal((await target.documents(topic)).size, 1200);
+  });
+
   describe('unique indexes beside the id', () => {
     const picky = async (): Promise<string> => {
       const topic = target.uniqueName();
