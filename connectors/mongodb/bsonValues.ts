@@ -67,6 +67,10 @@ const DATES: Readonly<Record<string, Instant>> = {
 /** Which way `DATES` takes as its own, with `temporal.values=raw`: only Connect's types, as drivers have no other form for them. */
 export type TemporalValues = 'date' | 'raw';
 
+/** Documents and arrays within each other, as servers take them. */
+export const MOST_LEVELS = 100;
+export const TOO_DEEP = new RangeError(`it has more than ${MOST_LEVELS} levels of documents and arrays`);
+
 const VARIABLE_SCALE = 'io.debezium.data.VariableScaleDecimal';
 
 /** What becomes of digits finer than a millisecond, which dates do not hold. In an id they may be all that tells two apart. */
@@ -88,6 +92,7 @@ export class BsonValues {
   readonly #temporal: TemporalValues;
   readonly #shaping: FieldShaping | null;
   readonly #finerDigits: FinerDigits;
+  #levels = 0;
   readonly #made = new Map<string, WeakMap<Schema, ElementWriter>>();
 
   constructor(temporal: TemporalValues, shaping: FieldShaping | null, finerDigits: FinerDigits = 'cut') {
@@ -186,23 +191,21 @@ export class BsonValues {
     });
     return (value, name, out) => {
       const { values } = value as Struct;
-      writeHead(BsonType.document, name, out);
-      const start = beginDocument(out);
-      for (const field of fields) this.write(values[field.index], field.write, field.name, out);
-      endDocument(out, start);
+      this.#nested(BsonType.document, name, out, () => {
+        for (const field of fields) this.write(values[field.index], field.write, field.name, out);
+      });
     };
   }
 
   #array(values: readonly unknown[], write: ElementWriter, name: Buffer, out: OutputBuffer): void {
-    writeHead(BsonType.array, name, out);
-    const start = beginDocument(out);
-    for (let i = 0; i < values.length; i++) {
-      const value = values[i];
-      // Nulls keep their places.
-      if (value === null || value === undefined) writeHead(BsonType.null, indexName(i), out);
-      else write(value, indexName(i), out);
-    }
-    endDocument(out, start);
+    this.#nested(BsonType.array, name, out, () => {
+      for (let i = 0; i < values.length; i++) {
+        const value = values[i];
+        // Nulls keep their places.
+        if (value === null || value === undefined) writeHead(BsonType.null, indexName(i), out);
+        else write(value, indexName(i), out);
+      }
+    });
   }
 
   #fields(
@@ -212,16 +215,28 @@ export class BsonValues {
     name: Buffer,
     out: OutputBuffer,
   ): void {
-    writeHead(BsonType.document, name, out);
-    const start = beginDocument(out);
-    for (const [key, value] of entries) {
-      const at = `${path}.${String(key)}`;
-      const shown = this.nameAt(at, String(key));
-      if (shown === null) continue;
-      const write = this.#shaping === null ? this.writer(schema, path) : this.#unkept(schema, at);
-      this.write(value, write, elementName(shown), out);
+    this.#nested(BsonType.document, name, out, () => {
+      for (const [key, value] of entries) {
+        const at = `${path}.${String(key)}`;
+        const shown = this.nameAt(at, String(key));
+        if (shown === null) continue;
+        const write = this.#shaping === null ? this.writer(schema, path) : this.#unkept(schema, at);
+        this.write(value, write, elementName(shown), out);
+      }
+    });
+  }
+
+  #nested(type: number, name: Buffer, out: OutputBuffer, writeElements: () => void): void {
+    if (this.#levels === MOST_LEVELS) throw TOO_DEEP;
+    this.#levels++;
+    try {
+      writeHead(type, name, out);
+      const start = beginDocument(out);
+      writeElements();
+      endDocument(out, start);
+    } finally {
+      this.#levels--;
     }
-    endDocument(out, start);
   }
 
   /** Keys of maps are without number: nothing is remembered for them. */

@@ -1,6 +1,7 @@
 /** The keys of the MongoDB sink: those of the MongoDB connector for Kafka, under their names, and few of its own. */
 import { type ConfigKeys, type ConfigValues, configDef } from '../../runtime/api/index.ts';
 import { ignoredKey } from '../shared/ignoredKey.ts';
+import { collectionProblem, databaseProblem } from './namespaceNames.ts';
 
 const connection = 'Connection';
 const namespace = 'Namespace';
@@ -65,9 +66,12 @@ export const sinkKeys = {
     documentation: 'Database that is written to.',
     group: namespace,
     orderInGroup: 1,
-    check: (name: string) => (name === '' ? 'it must not be empty' : null),
+    check: databaseProblem,
   },
-  collection: text('Collection that is written to; the name of the topic if it is not set.', namespace, 'HIGH'),
+  collection: {
+    ...text('Collection that is written to; the name of the topic if it is not set.', namespace, 'HIGH'),
+    check: (name: string) => (name === '' ? null : collectionProblem(name)),
+  },
   'namespace.mapper': {
     type: 'STRING',
     default: 'com.mongodb.kafka.connect.sink.namespace.mapping.DefaultNamespaceMapper',

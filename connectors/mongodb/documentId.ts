@@ -7,7 +7,7 @@ import type { OutputBuffer } from '../../schemas/outputBuffer.ts';
 import { isPlainObject } from '../shared/changeEnvelope.ts';
 import { Change, type ChangeRun, type RunField } from '../shared/changeRun.ts';
 import { BsonType, beginDocument, elementName, endDocument, hasOperator, writeHead } from './bsonDocument.ts';
-import { BsonValues, type ElementWriter, writeBinary, writeString } from './bsonValues.ts';
+import { BsonValues, type ElementWriter, MOST_LEVELS, TOO_DEEP, writeBinary, writeString } from './bsonValues.ts';
 import { fieldShaping } from './fieldShaping.ts';
 import type { TopicSettings } from './topicSettings.ts';
 
@@ -173,20 +173,22 @@ export class DocumentIds {
     return (i, out) => {
       const start = beginDocument(out);
       for (const { name, values, field } of columns)
-        writeFitting(name, () => this.#writeFlat(values[i], field, '', out));
+        writeFitting(name, () => this.#writeFlat(values[i], field, '', out, 0));
       endDocument(out, start);
     };
   }
 
-  #writeFlat(value: unknown, { name, schema }: RunField, parent: string, out: OutputBuffer): void {
+  #writeFlat(value: unknown, { name, schema }: RunField, parent: string, out: OutputBuffer, level: number): void {
     const path = parent + name;
     if (this.#values.nameAt(path, name) === null) return;
     if (isPath(name)) throw PATH;
+    if (level > MOST_LEVELS) throw TOO_DEEP;
     if (value instanceof Struct)
-      for (const field of value.schema.fields) this.#writeFlat(value.values[field.index], field, `${path}.`, out);
+      for (const field of value.schema.fields)
+        this.#writeFlat(value.values[field.index], field, `${path}.`, out, level + 1);
     else if (isPlainObject(value))
       for (const [each, inner] of Object.entries(value))
-        this.#writeFlat(inner, { name: each, schema: null }, `${path}.`, out);
+        this.#writeFlat(inner, { name: each, schema: null }, `${path}.`, out, level + 1);
     else {
       const at = elementName(path);
       writeLiteral(() => this.#values.write(value, this.#values.writer(schema, path), at, out), out, at.length);

@@ -2,6 +2,7 @@
 import {
   MongoBulkWriteError,
   MongoError,
+  MongoInvalidArgumentError,
   MongoNetworkError,
   MongoServerError,
   MongoServerSelectionError,
@@ -50,9 +51,14 @@ export function classifyMongoFailure(error: unknown): FailureClass {
     for (const each of ['transient', 'fatal', 'record'] as const) if (classes.has(each)) return each;
   }
   if (isPassing(error)) return 'transient';
+  if (isTooLarge(error)) return 'record';
   if (error instanceof MongoServerError) return RECORD.has(Number(error.code)) ? 'record' : 'fatal';
   return 'fatal';
 }
+
+/** What the driver says of a statement, filter and document together, before it sends any of a bulk write. */
+const isTooLarge = (error: MongoError): boolean =>
+  error instanceof MongoInvalidArgumentError && /larger than the maximum size/i.test(error.message);
 
 /** Of an error that the server told of one document. */
 const classOfCode = (code: number): FailureClass =>

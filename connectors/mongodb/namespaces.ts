@@ -3,6 +3,7 @@ import { ConnectError } from '../../runtime/api/index.ts';
 import { Struct } from '../../schemas/data/index.ts';
 import { isPlainObject } from '../shared/changeEnvelope.ts';
 import { Change, type ChangeRun } from '../shared/changeRun.ts';
+import { collectionProblem, databaseProblem, lengthProblem } from './namespaceNames.ts';
 import type { Namespace, StatementShapes } from './statements.ts';
 import type { SidePath, TopicSettings } from './topicSettings.ts';
 
@@ -11,8 +12,15 @@ export function namespaceOf(
   { database, collection, namespace: paths }: TopicSettings,
   shapes: StatementShapes,
 ): (i: number) => Namespace {
-  const usual = shapes.namespace(database, collection || run.batch.topic);
-  if (paths === null) return () => usual;
+  const checked = (named: string, place: string): Namespace => {
+    const problem = databaseProblem(named) ?? collectionProblem(place) ?? lengthProblem(named, place);
+    if (problem === null) return shapes.namespace(named, place);
+    throw misplaced(
+      `"${named}.${place}" cannot be written to: ${problem}; set database and collection, or correct what namespace.mapper.*.field takes them from`,
+    );
+  };
+  const topicOrCollection = collection || run.batch.topic;
+  if (paths === null) return () => checked(database, topicOrCollection);
   const named = (path: SidePath | null, fallback: string, i: number): string => {
     if (path === null) return fallback;
     const name = textAt(run, path, i);
@@ -27,7 +35,7 @@ export function namespaceOf(
       `the ${path.side} of the record has no text in field "${field}", which the FieldPathNamespaceMapper takes its namespace from; correct namespace.mapper.*.field, or set namespace.mapper.error.if.invalid=false`,
     );
   };
-  return i => shapes.namespace(named(paths.database, usual.database, i), named(paths.collection, usual.collection, i));
+  return i => checked(named(paths.database, database, i), named(paths.collection, topicOrCollection, i));
 }
 
 const misplaced = (message: string): ConnectError => new ConnectError('SINK_TABLE_NAME', message);

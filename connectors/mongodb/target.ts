@@ -94,7 +94,7 @@ class MongoTarget implements DocumentTarget {
   }
 
   async #prepare(run: ChangeRun, series: TimeSeries, place: (i: number) => Namespace): Promise<void> {
-    for (const namespace of new Set(Array.from({ length: run.count }, (_, i) => place(i)))) {
+    for (const namespace of namespacesOf(run, place)) {
       if (this.#prepared.has(namespace)) continue;
       await this.#createTimeSeries(namespace, series);
       this.#prepared.add(namespace);
@@ -137,6 +137,18 @@ class MongoTarget implements DocumentTarget {
   asFailure(error: unknown): ConnectError {
     return asSinkError(error);
   }
+}
+
+/** Where the records of the run go; those that name no place are told when they are encoded. */
+function namespacesOf(run: ChangeRun, place: (i: number) => Namespace): ReadonlySet<Namespace> {
+  const found = new Set<Namespace>();
+  for (let i = 0; i < run.count; i++)
+    try {
+      found.add(place(i));
+    } catch (error) {
+      if (!(error instanceof ConnectError)) throw error;
+    }
+  return found;
 }
 
 function rateLimiter(values: SinkValues, signal: AbortSignal): () => Promise<void> {

@@ -2,6 +2,7 @@
 import type { ConfigError } from '../../runtime/api/index.ts';
 import type { SinkValues } from './configKeys.ts';
 import { type FieldShaping, type FieldStage, fieldShaping } from './fieldShaping.ts';
+import { lengthProblem } from './namespaceNames.ts';
 import { type Complain, fieldStages, PROCESSORS, projection } from './postProcessors.ts';
 
 /** Where the `_id` comes from. */
@@ -109,6 +110,8 @@ export function topicSettings(values: SinkValues): { settings: TopicSettings; er
   const id = idStrategy(classOf('document.id.strategy', ID_STRATEGIES), values);
   const hasHandler = classOf('change.data.capture.handler', HANDLERS) !== '';
   const namespace = namespacePaths(values, classOf('namespace.mapper', MAPPERS));
+  const tooLong = values.collection ? lengthProblem(values.database, values.collection) : null;
+  if (tooLong !== null) complain('collection', tooLong);
   const chain = values['post.processor.chain'].map(simpleName);
   const unknown = chain.find(name => !PROCESSORS.includes(name));
   if (unknown !== undefined) complain('post.processor.chain', `${unknown} is none of ${PROCESSORS.join(', ')}`);

@@ -13,6 +13,7 @@ const errors = (extra: Config): string[] =>
 
 test('takes configurations of the known connector', () => {
   assert.deepEqual(errors({}), []);
+  assert.deepEqual(errors({ collection: 'c'.repeat(250) }), []);
   const known = 'com.mongodb.kafka.connect.sink';
   assert.deepEqual(
     errors({
@@ -36,6 +37,9 @@ test('takes configurations of the known connector', () => {
 test('names what contradicts, and the key to change', () => {
   const cases: [Config, RegExp][] = [
     [{ database: '' }, /^database: .*must not be empty/],
+    [{ database: 'a.b' }, /^database: .*none of/],
+    [{ collection: 'system.x' }, /^collection: .*of the server/],
+    [{ collection: 'c'.repeat(251) }, /^collection: .*longer than 255 bytes/],
     [{ 'document.id.strategy': 'FullKey' }, /^document\.id\.strategy: .*FullKeyStrategy/],
     [{ 'writemodel.strategy': 'Upsert' }, /^writemodel\.strategy: .*ReplaceOneDefaultStrategy/],
     [{ 'writemodel.strategy': 'ReplaceOneBusinessKeyStrategy' }, /^writemodel\.strategy: .*PartialKeyStrategy/],

@@ -40,6 +40,74 @@ describe('fields', () => {
     assert.deepEqual(errants(sink), [[2, 'SINK_VALUE_UNFIT']]);
   });
 
+  it('refuses what is nested too deep, and nothing beside it', async () => {
+    const nested = (levels: number, inner: unknown = 1): unknown =>
+      levels === 0 ? inner : { a: [nested(levels - 2, inner)] };
+    const deep = 'inner';
+    for (const config of [
+      {},
+      {
+        'delete.on.null.values': 'false',
+        'document.id.strategy': 'PartialValueStrategy',
+        'writemodel.strategy': 'ReplaceOneBusinessKeyStrategy',
+      } as Config,
+    ]) {
+      await using sink = await open(config);
+      const values = [100, 102, 5000, 2].map(levels => ({ [deep]: nested(levels) }));
+      await sink.deliver(
+        values.map((value, id) => ({ key: { id }, value })),
+        PLAIN,
+      );
+      assert.equal(Object.keys(await sink.documents()).length, 2);
+      assert.deepEqual(errants(sink), [
+        [1, 'SINK_VALUE_UNFIT'],
+        [2, 'SINK_VALUE_UNFIT'],
+      ]);
+      for (const { error } of sink.run.errants) assert.match(error.message, /"inner".*more than 100 levels/);
+    }
+  });
+
+  it('finds the document that is too large together with its id', async () => {
+    await using sink = await open();
+    const value = (bytes: number) => ({ v: 'x'.repeat(bytes) });
+    const records = [10, (16 << 20) - 29, 20].map((bytes, id) => ({ key: { id }, value: value(bytes) }));
+    await sink.deliver(records, PLAIN);
+    assert.deepEqual(await sink.documents(), { 0: value(10), 2: value(20) });
+    assert.deepEqual(errants(sink), [[1, 'SINK_RECORD_REJECTED']]);
+    assert.match(sink.run.errants[0]!.error.message, /larger than the maximum size 16777216/);
+  });
+
+  it('refuses names of databases and collections that cannot be', async () => {
+    await using sink = await open({
+      'namespace.mapper': 'FieldPathNamespaceMapper',
+      'namespace.mapper.key.database.field': 'db',
+      'namespace.mapper.key.collection.field': 'collection',
+    });
+    const { databaseName } = target.db;
+    const collection = target.uniqueName();
+    const places: [string, string][] = [
+      ['a.b', 'c'],
+      [databaseName, collection],
+      ['a b', 'c'],
+      ['d'.repeat(64), 'c'],
+      [databaseName, 'a$b'],
+      [databaseName, 'system.x'],
+      [databaseName, 'a\0b'],
+      [databaseName, '.a'],
+      [databaseName, 'a..b'],
+      [databaseName, 'c'.repeat(255 - databaseName.length)],
+    ];
+    await sink.deliver(
+      places.map(([db, name], id) => ({ key: { _id: id, db, collection: name }, value: { _id: id } })),
+      PLAIN,
+    );
+    assert.equal((await target.documents(collection)).size, 1);
+    assert.deepEqual(
+      errants(sink),
+      [0, 2, 3, 4, 5, 6, 7, 8, 9].map(offset => [offset, 'SINK_TABLE_NAME']),
+    );
+  });
+
   it('refuses change events without the row that they tell of', async () => {
     await using sink = await open();
     const { key } = tombstone(1n);
