@@ -27,6 +27,7 @@ import {
   writeText,
 } from './bsonDocument.ts';
 import { writeDecimal128 } from './decimal128.ts';
+import { collidingName, fieldsCollide } from './fieldNames.ts';
 import type { FieldShaping } from './fieldShaping.ts';
 
 /** Appends an element with a value that is not null. Throws RangeError for a value that does not fit. */
@@ -187,9 +188,11 @@ export class BsonValues {
       const at = `${path}.${field.name}`;
       const name = this.nameAt(at, field.name);
       if (name === null) return [];
-      return [{ index: field.index, name: elementName(name), write: this.writer(field.schema, at) }];
+      return [{ index: field.index, shown: name, name: elementName(name), write: this.writer(field.schema, at) }];
     });
+    const collision = collidingName(fields.map(({ shown }) => shown));
     return (value, name, out) => {
+      if (collision !== null) throw fieldsCollide(`${path}.${collision}`);
       const { values } = value as Struct;
       this.#nested(BsonType.document, name, out, () => {
         for (const field of fields) this.write(values[field.index], field.write, field.name, out);
@@ -215,11 +218,14 @@ export class BsonValues {
     name: Buffer,
     out: OutputBuffer,
   ): void {
+    const seen = this.#shaping === null ? null : new Set<string>();
     this.#nested(BsonType.document, name, out, () => {
       for (const [key, value] of entries) {
         const at = `${path}.${String(key)}`;
         const shown = this.nameAt(at, String(key));
         if (shown === null) continue;
+        if (seen?.has(shown)) throw fieldsCollide(`${path}.${shown}`);
+        seen?.add(shown);
         const write = this.#shaping === null ? this.writer(schema, path) : this.#unkept(schema, at);
         this.write(value, write, elementName(shown), out);
       }

@@ -9,6 +9,7 @@ import { type RowLog, RowOp } from '../shared/rowLog.ts';
 import { beginDocument, elementName, endDocument } from './bsonDocument.ts';
 import { type BsonValues, type ElementWriter, writeLong, writeString } from './bsonValues.ts';
 import { DocumentIds, type FilterWriter, isKeyless, unfit } from './documentId.ts';
+import { collidingName, fieldsCollide } from './fieldNames.ts';
 import {
   type Grouping,
   isWhole,
@@ -59,8 +60,8 @@ export class RecordPlan implements DocumentPlan {
   readonly #ofWrites: FilterWriter;
   readonly #ofDeletes: FilterWriter;
   readonly #fields: readonly PlannedField[];
-  /** A name because of which no record of the run can be a document. */
-  readonly #refusedName: string | null;
+  /** Why no record of the run can be a document. */
+  readonly #refusal: (() => ConnectError) | null;
   /** A name that an update of single fields would take for a path. */
   readonly #pathName: string | null;
   readonly #unavailable: UnavailableValue;
@@ -85,8 +86,11 @@ export class RecordPlan implements DocumentPlan {
     const names = writtenFields(run, settings, this.#values);
     this.#pathName = names.find(({ name }) => name === '' || name.includes('.'))?.name ?? null;
     const operator = names.find(({ name }) => name.startsWith('$') || name.includes('\0'))?.name;
-    this.#refusedName = operator ?? (isWhole(settings.writeModel) ? null : this.#pathName);
-    this.#fields = this.#refusedName === null ? names.map(({ index, name }) => this.#planned(index, name)) : [];
+    const refused = operator ?? (isWhole(settings.writeModel) ? null : this.#pathName);
+    const collision = collidingName(['_id', ...names.map(({ name }) => name)]);
+    this.#refusal =
+      refused !== null ? () => unfitName(refused) : collision !== null ? () => fieldsCollide(collision) : null;
+    this.#fields = this.#refusal === null ? names.map(({ index, name }) => this.#planned(index, name)) : [];
   }
 
   #planned(index: number, name: string): PlannedField {
@@ -147,7 +151,7 @@ export class RecordPlan implements DocumentPlan {
         'SINK_VALUE_UNUSABLE',
         'the change event says that a row was written, but has none: its field after is null or no row; correct it at the source, or filter such events out',
       );
-    if (this.#refusedName !== null) throw unfitName(this.#refusedName);
+    if (this.#refusal !== null) throw this.#refusal();
     const kind = this.#kindOf(i, change);
     const { out } = log;
     const start = out.position;
@@ -253,7 +257,7 @@ function writtenFields(
   return run.fields.flatMap((field, index) => {
     if (field.name === '_id' || key.has(field.name)) return [];
     const name = values.nameAt(field.name, field.name);
-    return name === null || name === '_id' ? [] : [{ index, name }];
+    return name === null ? [] : [{ index, name }];
   });
 }
 

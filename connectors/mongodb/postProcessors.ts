@@ -69,6 +69,30 @@ export function fieldStages(name: string, values: SinkValues, complain: Complain
   }
 }
 
+/** Projections that contradict, or have no effect. */
+export function checkProjections(chain: readonly string[], values: SinkValues, complain: Complain): void {
+  for (const side of ['key', 'value'] as const) {
+    const [typeKey, listKey] = [`${side}.projection.type`, `${side}.projection.list`] as const;
+    const type = values[typeKey].toLowerCase().replace('white', 'allow').replace('black', 'block');
+    const suffix = side === 'key' ? 'KeyProjector' : 'ValueProjector';
+    const projectors = ['AllowList', 'BlockList'].map(kind => `${kind}${suffix}`);
+    const used = projectors.filter(name => chain.includes(name));
+    if (used.length === 0) {
+      const without = `it has no effect without ${projectors.join(' or ')} in post.processor.chain`;
+      if (type !== 'none') complain(typeKey, without);
+      else if (values[listKey].length > 0) complain(listKey, without);
+      continue;
+    }
+    // Of values, each projector knows its own.
+    if (side === 'key' && type === 'none')
+      complain(typeKey, `${used.join(' and ')} in post.processor.chain needs it to be allowlist or blocklist`);
+    for (const name of used)
+      if (type !== 'none' && !name.toLowerCase().startsWith(type))
+        complain(typeKey, `${name} in post.processor.chain is of another type`);
+    if (values[listKey].length === 0) complain(listKey, `${used.join(' and ')} in post.processor.chain needs a list`);
+  }
+}
+
 function jsonList<N extends string>(text: string, names: readonly N[]): Record<N, string>[] | null {
   try {
     const parsed: unknown = JSON.parse(text);

@@ -3,7 +3,7 @@ import type { ConfigError } from '../../runtime/api/index.ts';
 import type { SinkValues } from './configKeys.ts';
 import { type FieldShaping, type FieldStage, fieldShaping } from './fieldShaping.ts';
 import { lengthProblem } from './namespaceNames.ts';
-import { type Complain, fieldStages, PROCESSORS, projection } from './postProcessors.ts';
+import { type Complain, checkProjections, fieldStages, PROCESSORS, projection } from './postProcessors.ts';
 
 /** Where the `_id` comes from. */
 export type IdStrategy =
@@ -128,6 +128,7 @@ export function topicSettings(values: SinkValues): { settings: TopicSettings; er
     else if ((deletesByBusinessKey || model.byBusinessKey) && !isPartial)
       complain('delete.writemodel.strategy', 'it needs document.id.strategy=PartialKeyStrategy');
   }
+  if (!hasHandler) checkProjections(chain, values, complain);
   const stages = chain.flatMap(name => fieldStages(name, values, complain));
   const keyFields = chain.some(name => name.endsWith('KeyProjector'))
     ? projection(values['key.projection.type'], values['key.projection.list'])

@@ -37,6 +37,21 @@ test('takes configurations of the known connector', () => {
 test('names what contradicts, and the key to change', () => {
   const cases: [Config, RegExp][] = [
     [{ database: '' }, /^database: .*must not be empty/],
+    [
+      { 'post.processor.chain': 'AllowListKeyProjector', 'key.projection.list': 'a' },
+      /^key\.projection\.type: .*needs it to be allowlist/,
+    ],
+    [{ 'value.projection.type': 'allowlist' }, /^value\.projection\.type: .*post\.processor\.chain/],
+    [{ 'key.projection.list': 'a' }, /^key\.projection\.list: .*post\.processor\.chain/],
+    [{ 'post.processor.chain': 'BlockListValueProjector' }, /^value\.projection\.list: .*needs a list/],
+    [
+      {
+        'post.processor.chain': 'BlockListValueProjector',
+        'value.projection.type': 'allowlist',
+        'value.projection.list': 'a',
+      },
+      /^value\.projection\.type: .*another type/,
+    ],
     [{ database: 'a.b' }, /^database: .*none of/],
     [{ collection: 'system.x' }, /^collection: .*of the server/],
     [{ collection: 'c'.repeat(251) }, /^collection: .*longer than 255 bytes/],

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Config } from '../../../runtime/api/index.ts';
+import { INT64, Struct, struct } from '../../../schemas/data/index.ts';
 import { envelopeSchema, event, item, tombstone } from '../../contract/sinkContract.ts';
 import { type MongoTarget, type OpenSink, openMongoTarget, openSink, type SideSchemas } from './mongoTarget.ts';
 
@@ -105,6 +106,38 @@ describe('fields', () => {
     assert.deepEqual(
       errants(sink),
       [0, 2, 3, 4, 5, 6, 7, 8, 9].map(offset => [offset, 'SINK_TABLE_NAME']),
+    );
+  });
+
+  it('refuses fields that would be renamed to one name', async () => {
+    const renames = [
+      ['value.a', 'b'],
+      ['value.x', '_id'],
+      ['value.map.a', 'b'],
+    ].map(([oldName, newName]) => ({ oldName, newName }));
+    await using sink = await open({
+      'post.processor.chain': 'RenameByMapping',
+      'field.renamer.mapping': JSON.stringify(renames),
+    });
+    const pair = struct([
+      ['a', INT64],
+      ['b', INT64],
+    ]);
+    const values = [{ a: 1 }, { a: 1, b: 2 }, { x: 1 }, { map: { a: 1, b: 2 } }, { map: { a: 1 } }];
+    const typed = { map: new Struct(pair, [1n, 2n]) };
+    await sink.deliver(
+      [...values, typed].map((value, id) => ({ key: { id }, value })),
+      PLAIN,
+    );
+    assert.deepEqual(await sink.documents(), { 0: { b: 1 }, 4: { map: { b: 1 } } });
+    assert.deepEqual(
+      sink.run.errants.map(({ record, error }) => [record.originalOffset, error.code, error.place.column]),
+      [
+        [1, 'SINK_FIELDS_COLLIDE', 'b'],
+        [2, 'SINK_FIELDS_COLLIDE', '_id'],
+        [3, 'SINK_FIELDS_COLLIDE', 'map.b'],
+        [5, 'SINK_FIELDS_COLLIDE', 'map.b'],
+      ],
     );
   });
 
