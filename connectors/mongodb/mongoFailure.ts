@@ -93,8 +93,13 @@ export function documentReason({ code, codeName, errmsg = '' }: ServerReason): s
   return `${withoutValues(errmsg) || 'no reason given'}${shown}`;
 }
 
-/** Server messages put documents in braces and values in quotes. */
-const withoutValues = (message: string): string => message.replace(/\s*[{"'[][\s\S]*$/, '').replace(/[\s:]+$/, '');
+/** Server messages put documents in braces and values in quotes. From the first that opens to the last that may close it: rather a word too much than a value. */
+const withoutValues = (message: string): string =>
+  message
+    .replace(/\{[\s\S]*\}|\{[\s\S]*$/g, '…')
+    .replace(/"[\s\S]*"|"[\s\S]*$/g, '…')
+    .replace(/(?<![\p{L}\p{N}])'[\s\S]*'|(?<![\p{L}\p{N}])'[\s\S]*$/gu, '…')
+    .trim();
 
 export function reasonOf(error: unknown): string {
   if (error instanceof MongoBulkWriteError) {

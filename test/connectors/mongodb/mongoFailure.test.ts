@@ -29,7 +29,12 @@ test('never repeats values of documents', () => {
   const cases: [number, string, RegExp][] = [
     [11000, duplicate, /unique index email_1/],
     [121, 'Document failed validation: secret', /validation/],
-    [28, 'Cannot create field \'x\' in element {a: "secret"}', /^Cannot create field \[28/],
+    [28, 'Cannot create field \'x\' in element {a: "secret"}', /^Cannot create field … in element … \[28/],
+    [53, 'The \'_id\' value cannot be of type array: ["secret"]', /^The … value cannot be of type array: \[…\] \[53/],
+    [53, 'The dotted field a.b is not valid', /^The dotted field a\.b is not valid \[53\]$/],
+    [2, `can't use it: 'secret, it's "secret"' and more`, /^can't use it: … and more \[2/],
+    [2, 'in {a: "secret", b: {c: "}"}, d: secret} of the update', /^in … of the update \[2/],
+    [2, 'truncated {a: "secret', /^truncated … \[2/],
     [2, 'unknown top level operator: "secret"', /^unknown top level operator/],
   ];
   for (const [code, errmsg, expected] of cases) {
