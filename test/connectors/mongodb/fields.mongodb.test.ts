@@ -27,6 +27,21 @@ describe('fields', () => {
     }
   });
 
+  it('keeps a member that is named as the prototype, and says what is wrong with a zero character', async () => {
+    await using sink = await open();
+    const text = '{"id":1,"__proto__":{"x":1},"in":{"__proto__":2}}';
+    await sink.deliver(
+      [
+        { key: { id: 1 }, value: JSON.parse(text) },
+        { key: { id: 2 }, value: { 'a\0b': 1 } },
+      ],
+      PLAIN,
+    );
+    assert.equal(JSON.stringify((await sink.documents())['1']), text);
+    assert.deepEqual(errants(sink), [[1, 'SINK_VALUE_UNFIT']]);
+    assert.match(sink.run.errants[0]!.error.message, /zero character/);
+  });
+
   it('refuses an empty name where fields are set, and keeps it in ids', async () => {
     await using sink = await open({ 'writemodel.strategy': 'UpdateOneDefaultStrategy' });
     await sink.deliver(
