@@ -231,7 +231,7 @@ export const errorCodes = {
   SINK_COLUMN_MISSING:
     'A field has no column in the target table. Add the column, leave the field out with field.exclude.list, or set auto.evolve=true.',
   SINK_FIELDS_COLLIDE:
-    'Two fields of a record differ only by case and find the same column of the target. Nothing of the record is written. Rename or drop one with a transform, leave it out with field.exclude.list, or create a column of its exact name where the target allows it.',
+    'Two fields of a record would take the same place in the target: columns whose names differ only by case, or a field that is renamed to the name of another one. Nothing of the record is written. Rename or drop one with a transform, leave it out with field.exclude.list, correct the renaming, or create a column of its exact name where the target allows it.',
   SINK_COLUMN_REQUIRED:
     'A column of the target is NOT NULL without default and the records do not have it, or a new field that may not be null cannot be added to a table that has rows. Give the column a default.',
   SINK_TYPE_MISMATCH:

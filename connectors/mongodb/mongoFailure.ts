@@ -1,5 +1,6 @@
 /** What an error of the server, or of the connection to it, means for the sink. */
 import {
+  BSON,
   MongoBulkWriteError,
   MongoError,
   MongoInvalidArgumentError,
@@ -43,6 +44,8 @@ export const writeErrorsOf = (error: MongoBulkWriteError): readonly WriteError[]
 
 export function classifyMongoFailure(error: unknown): FailureClass {
   if (error instanceof ConnectError) return error.retriable ? 'transient' : 'fatal';
+  // A member that the driver takes for a mark of its own types.
+  if (error instanceof BSON.BSONError) return 'record';
   // Errors of sockets come through as they are, now and then.
   if (!(error instanceof MongoError)) return error instanceof Error && 'syscall' in error ? 'transient' : 'fatal';
   if (error instanceof MongoBulkWriteError) {

@@ -83,6 +83,21 @@ describe('fields', () => {
     }
   });
 
+  it('refuses a document that the driver takes for another value, and nothing beside it', async () => {
+    await using sink = await open();
+    const values = [{ v: 1 }, { v: { _bsontype: 'Int32' } }, { v: { _bsontype: 'x' } }, { v: 2 }];
+    await sink.deliver(
+      values.map((value, id) => ({ key: { id }, value })),
+      PLAIN,
+    );
+    const documents = await sink.documents();
+    assert.deepEqual([documents[0], documents[3]], [{ v: 1 }, { v: 2 }]);
+    assert.deepEqual(
+      sink.run.errants.map(({ error }) => error.code),
+      ['SINK_RECORD_REJECTED', 'SINK_RECORD_REJECTED'],
+    );
+  });
+
   it('finds the document that is too large together with its id', async () => {
     await using sink = await open();
     const value = (bytes: number) => ({ v: 'x'.repeat(bytes) });
