@@ -12,9 +12,15 @@ export function namespaceOf(
   { database, collection, namespace: paths }: TopicSettings,
   shapes: StatementShapes,
 ): (i: number) => Namespace {
+  /** Mostly that of the next record: names are looked at where they change. */
+  let last: Namespace | null = null;
   const checked = (named: string, place: string): Namespace => {
+    if (last?.database === named && last.collection === place) return last;
     const problem = databaseProblem(named) ?? collectionProblem(place) ?? lengthProblem(named, place);
-    if (problem === null) return shapes.namespace(named, place);
+    if (problem === null) {
+      last = shapes.namespace(named, place);
+      return last;
+    }
     throw misplaced(
       `"${named}.${place}" cannot be written to: ${problem}; set database and collection, or correct what namespace.mapper.*.field takes them from`,
     );
