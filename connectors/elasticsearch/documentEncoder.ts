@@ -5,6 +5,7 @@ import type { Block } from '../../schemas/transcode/write.ts';
 import type { UnavailableValue } from '../shared/changeEnvelope.ts';
 import { Change, type ChangeRun, type RunField } from '../shared/changeRun.ts';
 import { isoTimestampOf } from '../shared/isoText.ts';
+import { lacksValues, mayLack } from '../shared/lackingValues.ts';
 import { type RowLog, RowOp } from '../shared/rowLog.ts';
 import { AFTER_ID, AFTER_UPDATED_ID, type RowForm, type RowForms, UPDATE_END, UPDATE_START } from './bulkRows.ts';
 import type { IdSource, SinkSettings } from './config.ts';
@@ -23,7 +24,6 @@ export interface EncoderOptions {
 }
 
 const NULL = textBlock('null');
-const MAY_LACK = new Set(['STRING', 'BYTES', 'ARRAY', 'MAP']);
 
 export class DocumentEncoder {
   readonly #options: EncoderOptions;
@@ -52,7 +52,7 @@ export class DocumentEncoder {
     this.#isEnvelope = run.isEnvelope;
     this.#labels = run.fields.map(f => textBlock(`${JSON.stringify(f.name)}:`));
     this.#writers = run.fields.map(f => fieldWriter(f.schema, settings));
-    this.#mayLack = run.fields.flatMap(({ schema }, at) => (schema === null || MAY_LACK.has(schema.type) ? [at] : []));
+    this.#mayLack = run.fields.flatMap((field, at) => (mayLack(field) ? [at] : []));
     this.#timestamps = settings.timestampFields
       .map(name => run.fields.findIndex(f => f.name === name))
       .filter(at => at >= 0);
@@ -118,7 +118,10 @@ export class DocumentEncoder {
       left !== null &&
       (run.changes[i] !== Change.update || this.#ids !== 'key' || this.#options.settings.isCreateOnly)
     )
-      throw unavailable(left.map(at => this.#fields[at]!.name));
+      throw lacksValues(
+        'document',
+        left.map(at => this.#fields[at]!.name),
+      );
     const form = left === null ? this.#whole : this.#patch;
     const isUpdate = form.kind === 'update';
     const { out } = log;
@@ -222,12 +225,4 @@ const nullValue = (isTombstone: boolean): ConnectError =>
   new ConnectError(
     'SINK_NULL_VALUE',
     `${isTombstone ? 'the record has a null value' : 'the record is a delete'} and behavior.on.null.values is fail; set behavior.on.null.values=delete to delete its document, or ignore to leave such records out`,
-  );
-
-/** To write it would lose the value for good: nobody could tell the placeholder from a value later. */
-const unavailable = (names: readonly string[]): ConnectError =>
-  new ConnectError(
-    'SINK_VALUE_UNAVAILABLE',
-    `the record is written as a new document, but carries the placeholder of a value that its source did not send for ${names.map(n => `"${n}"`).join(', ')}; at the source set REPLICA IDENTITY FULL on the table, or use a source that reads such values again; if a flattening transform hides that it is an update, give it add.fields=op; if the text is a real value, set unavailable.value.placeholder to another one`,
-    { place: { column: names.join(', ') } },
   );

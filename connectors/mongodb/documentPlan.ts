@@ -1,10 +1,11 @@
 /** How the records of one run become statements: where they go, what their ids are, which of their fields are written, and how. */
 import { ConnectError } from '../../runtime/api/index.ts';
-import { DECIMAL_NAME, Struct } from '../../schemas/data/index.ts';
+import { Struct } from '../../schemas/data/index.ts';
 import { OutputBuffer } from '../../schemas/outputBuffer.ts';
 import { isPlainObject, UnavailableValue } from '../shared/changeEnvelope.ts';
 import { Change, type ChangeRun, type RunField } from '../shared/changeRun.ts';
 import type { DocumentPlan } from '../shared/documentSinkTask.ts';
+import { lacksValues, mayLack } from '../shared/lackingValues.ts';
 import { type RowLog, RowOp } from '../shared/rowLog.ts';
 import { beginDocument, elementName, endDocument } from './bsonDocument.ts';
 import { type BsonValues, type ElementWriter, writeLong, writeString } from './bsonValues.ts';
@@ -190,11 +191,9 @@ export class RecordPlan implements DocumentPlan {
       if (this.#pathName !== null) throw unfitName(this.#pathName);
       return writeModel === 'replace' ? 'patch' : writeModel;
     }
-    const names = lacking.map(({ field }) => field.name);
-    throw new ConnectError(
-      'SINK_VALUE_UNAVAILABLE',
-      `the record is written as a new document, but carries the placeholder of a value that its source did not send for ${names.map(name => `"${name}"`).join(', ')}; at the source set REPLICA IDENTITY FULL on the table, or use a source that reads such values again; if a flattening transform hides that it is an update, give it add.fields=op; if the text is a real value, set unavailable.value.placeholder to another one`,
-      { place: { column: names.join(', ') } },
+    throw lacksValues(
+      'document',
+      lacking.map(({ field }) => field.name),
     );
   }
 
@@ -268,7 +267,3 @@ function unfitName(name: string): ConnectError {
   const message = `${why}; rename it with RenameByMapping in post.processor.chain, or at the source`;
   return new ConnectError('SINK_VALUE_UNFIT', message, { place: { column: name } });
 }
-
-const LACKING = new Set(['STRING', 'BYTES', 'ARRAY', 'MAP']);
-const mayLack = ({ schema }: RunField): boolean =>
-  schema === null || (LACKING.has(schema.type) && schema.name !== DECIMAL_NAME);

@@ -14,6 +14,7 @@ import {
   type TopicPartition,
 } from '../../runtime/api/index.ts';
 import { type ChangeRun, type RunNeeds, readRuns } from './changeRun.ts';
+import { failingFinally } from './failingFinally.ts';
 import { type FlushBounds, FlushLane, type FlushTarget } from './flushLane.ts';
 import { FlushLanes } from './flushLanes.ts';
 import { type FailureClass, retryTransient } from './retryTransient.ts';
@@ -119,16 +120,12 @@ export class DocumentSinkTask implements SinkTask {
     await this.#lanes?.abandon();
   }
 
-  async #failing<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      if (this.#context.signal.aborted) throw error;
-      const failure = this.#target?.asFailure(error) ?? asConnectError(error, 'SINK_WRITE_FAILED');
-      if (!failure.retriable) throw failure;
-      // Retries are made in here; to get the same records again would help nothing.
-      throw new ConnectError(failure.code, failure.message, { cause: failure, place: failure.place });
-    }
+  #failing<T>(work: () => Promise<T>): Promise<T> {
+    return failingFinally(
+      work,
+      this.#context.signal,
+      error => this.#target?.asFailure(error) ?? asConnectError(error, 'SINK_WRITE_FAILED'),
+    );
   }
 }
 

@@ -3,6 +3,7 @@ import { ConnectError, partitionOf } from '../../runtime/api/index.ts';
 import type { UnavailableValue } from './changeEnvelope.ts';
 import { Change, type ChangeRun } from './changeRun.ts';
 import { ColumnTooNarrow } from './columnTooNarrow.ts';
+import { lacksValues } from './lackingValues.ts';
 import { type RowLog, RowOp } from './rowLog.ts';
 import type { PlannedColumn, RowPlan } from './rowPlan.ts';
 import type { SqlSinkSettings } from './sqlSinkConfig.ts';
@@ -72,7 +73,11 @@ export class RowEncoder {
       case Change.update:
       case Change.write: {
         const left = this.#unavailableColumns(plan, inputs, i);
-        if (left !== null && !this.#mayLeaveOut(change, left, plan)) throw unavailable(plan, left);
+        if (left !== null && !this.#mayLeaveOut(change, left, plan))
+          throw lacksValues(
+            'row',
+            left.map(c => plan.columns[c]!.column.name),
+          );
         const start = log.out.position;
         const keyEnd = writeRow(plan.columns, plan.columns.length, plan.keyCount, inputs, i, log, left);
         const shape = left === null ? plan.write : plan.patch(left);
@@ -194,16 +199,6 @@ const noKey = (column?: string): ConnectError =>
       ? 'the record has no key to find its row by; correct pk.mode and pk.fields, or the producer'
       : `the record has no value for key column "${column}"; correct pk.mode and pk.fields, or the producer`,
   );
-
-/** To write it would lose the value for good: nobody could tell the placeholder from a value later. */
-const unavailable = (plan: RowPlan, left: readonly number[]): ConnectError => {
-  const names = left.map(c => plan.columns[c]!.column.name);
-  return new ConnectError(
-    'SINK_VALUE_UNAVAILABLE',
-    `the record is written as a new row, but carries the placeholder of a value that its source did not send for ${names.map(n => `"${n}"`).join(', ')}; at the source set REPLICA IDENTITY FULL on the table, or use a source that reads such values again; if a flattening transform hides that it is an update, give it add.fields=op; if the text is a real value, set unavailable.value.placeholder to another one`,
-    { place: { column: names.join(', ') } },
-  );
-};
 
 const deletesOff = (change: Change): ConnectError =>
   new ConnectError(

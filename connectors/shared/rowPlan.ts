@@ -1,9 +1,9 @@
 /** How the rows of one kind of record are written to one table: made once per (schemas, table), from columns to the fields that fill them. */
 import { ConnectError } from '../../runtime/api/index.ts';
-import { DECIMAL_NAME } from '../../schemas/data/index.ts';
 import { DELETED_FIELD } from './changeEnvelope.ts';
 import type { ChangeRun, RunField } from './changeRun.ts';
 import { matchColumn } from './columnMatch.ts';
+import { mayLack } from './lackingValues.ts';
 import type { RowShape, ShapeColumn, ShapeList } from './rowShape.ts';
 import type { SqlDialect } from './sqlDialect.ts';
 import type { SqlSinkSettings } from './sqlSinkConfig.ts';
@@ -183,10 +183,6 @@ export function makePlan<S extends SqlTypes>(
     },
   };
 }
-
-const LACKING = new Set(['STRING', 'BYTES', 'ARRAY', 'MAP']);
-const mayLack = ({ schema }: RunField): boolean =>
-  schema === null || (LACKING.has(schema.type) && schema.name !== DECIMAL_NAME);
 
 /** Rows that are inserted need every column that may not be null. Throws where the records can never have it. */
 export function checkRequired(plan: RowPlan, topic: string): void {

@@ -12,6 +12,7 @@ import {
 } from '../../runtime/api/index.ts';
 import { UnavailableValue } from './changeEnvelope.ts';
 import { Change, type ChangeRun, type RunNeeds, readRuns } from './changeRun.ts';
+import { failingFinally } from './failingFinally.ts';
 import { FlushLane } from './flushLane.ts';
 import { FlushLanes } from './flushLanes.ts';
 import { HeldRecord } from './heldRecord.ts';
@@ -264,20 +265,12 @@ export class SqlSinkTask<S extends SqlTypes> implements SinkTask {
     await this.#lanes?.abandon();
   }
 
-  #asFailure(error: unknown): ConnectError {
-    return this.#target?.asFailure(error) ?? asConnectError(error, 'SINK_WRITE_FAILED');
-  }
-
-  async #failing<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      if (this.#context.signal.aborted) throw error;
-      const failure = this.#asFailure(error);
-      if (!failure.retriable) throw failure;
-      // Retries are made in here; to get the same records again would help nothing.
-      throw new ConnectError(failure.code, failure.message, { cause: failure, place: failure.place });
-    }
+  #failing<T>(work: () => Promise<T>): Promise<T> {
+    return failingFinally(
+      work,
+      this.#context.signal,
+      error => this.#target?.asFailure(error) ?? asConnectError(error, 'SINK_WRITE_FAILED'),
+    );
   }
 }
 
